@@ -1,0 +1,1 @@
+"""One module a command; each is the composition root of its stage."""

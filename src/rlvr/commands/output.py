@@ -1,0 +1,47 @@
+"""Output shared by the commands: one JSON object on standard output, or text for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def json_option(function: F) -> F:
+    """Add ``--json``: one object on standard output, everything else on standard error."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
+    )(function)
+
+
+def workspace_option(function: F) -> F:
+    """Add ``-w/--workspace``: the folder that holds rlvr.yaml."""
+    return click.option(
+        "-w",
+        "--workspace",
+        "folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path(),
+        show_default="here",
+        help="Folder that holds rlvr.yaml.",
+    )(function)
+
+
+def emit_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object, strictly: no NaN, no infinity."""
+    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def console(*, to_stderr: bool = False) -> Console:
+    """Return a rich console; progress and remarks go to standard error."""
+    from rich.console import Console
+
+    return Console(stderr=to_stderr, highlight=False, soft_wrap=True)
