@@ -27,6 +27,7 @@ class Fingerprints(Frozen):
         sampling: System prompt, chat template, temperatures, length caps.
         recipe: Method, hardware and overrides.
         labels: The reader's labels.
+        lengths: Prompt and completion length quantiles, rounded up, as ``plan`` used them.
     """
 
     reward: str = ""
@@ -36,6 +37,7 @@ class Fingerprints(Frozen):
     sampling: str = ""
     recipe: str = ""
     labels: str = ""
+    lengths: str = ""
 
     def changed(self, now: Fingerprints) -> list[str]:
         """Return the names of the parts that this record depends on and that differ now."""
@@ -54,6 +56,8 @@ class Record(Frozen):
         made_at: UTC time, ISO 8601.
         version: Version of rlvr that wrote it.
         made_from: See :class:`Fingerprints`.
+        passed: Whether the gate that this record stands for has passed; what ``gates.py`` reads.
+        why: One sentence for ``status``: why it passed or failed.
     """
 
     SCHEMA: ClassVar[int] = 1
@@ -62,3 +66,5 @@ class Record(Frozen):
     made_at: str = ""
     version: str = ""
     made_from: Fingerprints = Field(default_factory=Fingerprints)
+    passed: bool = False
+    why: str = ""
