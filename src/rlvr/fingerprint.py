@@ -128,14 +128,11 @@ def _own_module(name: str) -> Path | None:
 def _local_module(name: str, root: Path) -> Path | None:
     if name.startswith("rlvr.rewards") or name.startswith("rlvr.sandbox"):
         return _own_module(name)
-    path = root.joinpath(*name.split("."))
-    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-        if candidate.is_file():
-            return candidate
-    top = name.split(".")[0]
-    if top in sys.stdlib_module_names or top == "rlvr":
+    if root.is_relative_to(OWN_PACKAGE) or name.split(".")[0] in sys.stdlib_module_names:
         return None
-    return None
+    path = root.joinpath(*name.split("."))
+    candidates = (path.with_suffix(".py"), path / "__init__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def _imports(tree: ast.AST, path: Path) -> Iterable[str]:

@@ -208,7 +208,7 @@ class Watch(Section):
 class Variant(Section):
     """A variant that ``variant --apply`` wrote, with its evidence."""
 
-    name: Literal["dapo", "dr-grpo", "gspo"]
+    name: Literal["dapo", "dr_grpo", "gspo"]
     run: str = Field(description="run whose symptom called for it")
     symptom: str
     evidence: str = Field(description="what the run showed")
