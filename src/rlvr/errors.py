@@ -105,7 +105,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
-def _rebuild(
-    kind: type[RlvrError], code: str, found: str, where: str, expected: str, fix: str
-) -> RlvrError:
+def _rebuild(kind: type[RlvrError], code: str, found: str, where: str, expected: str, fix: str) -> RlvrError:
     return kind(code, found, where=where, expected=expected, fix=fix)

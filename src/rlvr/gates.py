@@ -91,9 +91,7 @@ def evaluate(
         The chain, with the next command.
     """
     waived = waivers or {}
-    gates = [
-        _report(name, records.get(name), now, changed_rows, waived.get(name), is_demo) for name in CHAIN
-    ]
+    gates = [_report(name, records.get(name), now, changed_rows, waived.get(name), is_demo) for name in CHAIN]
     open_gates = [gate for gate in gates if gate.state != "passed"]
     following = _next_command(open_gates[0]) if open_gates else "rlvr train"
     return ChainStatus(passed=not open_gates, next=following, gates=gates)

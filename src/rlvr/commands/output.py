@@ -17,9 +17,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def json_option(function: F) -> F:
     """Add ``--json``: one object on standard output, everything else on standard error."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
-    )(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")(
+        function
+    )
 
 
 def workspace_option(function: F) -> F:

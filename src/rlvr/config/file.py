@@ -94,7 +94,9 @@ def _one(path: Path, document: Any, detail: Mapping[str, Any]) -> ConfigError:
             fix=did_you_mean(str(location[-1]), known) or "remove the key",
         )
     if detail["type"] == "missing":
-        return ConfigError("config.missing-key", f"{key!r} is missing", where=where, expected=f"a value for {key}")
+        return ConfigError(
+            "config.missing-key", f"{key!r} is missing", where=where, expected=f"a value for {key}"
+        )
     message = str(detail["msg"]).removeprefix("Value error, ")
     value = detail.get("input")
     shown = f" {value!r}" if isinstance(value, str | int | float | bool) else ""
@@ -104,7 +106,9 @@ def _one(path: Path, document: Any, detail: Mapping[str, Any]) -> ConfigError:
 def _choice_hint(detail: Mapping[str, Any]) -> str:
     if detail["type"] != "literal_error":
         return ""
-    choices = str(detail.get("ctx", {}).get("expected", "")).replace(" or ", ", ").replace("'", "").split(", ")
+    choices = (
+        str(detail.get("ctx", {}).get("expected", "")).replace(" or ", ", ").replace("'", "").split(", ")
+    )
     return did_you_mean(str(detail.get("input")), choices)
 
 
