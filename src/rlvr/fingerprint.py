@@ -126,7 +126,7 @@ def _own_module(name: str) -> Path | None:
 
 
 def _local_module(name: str, root: Path) -> Path | None:
-    if name.startswith("rlvr.rewards") or name.startswith("rlvr.sandbox"):
+    if name.startswith(("rlvr.rewards", "rlvr.sandbox")):
         return _own_module(name)
     if root.is_relative_to(OWN_PACKAGE) or name.split(".")[0] in sys.stdlib_module_names:
         return None
@@ -169,9 +169,8 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                if isinstance(first.value.value, str):
-                    node.body = node.body[1:]
+            if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
+                node.body = node.body[1:]
     return tree
 
 
