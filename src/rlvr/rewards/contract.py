@@ -64,9 +64,7 @@ class RewardFunction(Protocol):
 
     __name__: str
 
-    def __call__(
-        self, prompts: Sequence[Any], completions: Sequence[Completion], **columns: Any
-    ) -> Scores:
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Completion], **columns: Any) -> Scores:
         """Score a batch: one float or None a completion."""
         ...
 
@@ -90,7 +88,7 @@ def completion_text(completion: Completion) -> str:
     )
 
 
-def _message_text(message: Message) -> str:
+def _message_text(message: object) -> str:
     if not isinstance(message, Mapping):
         raise RewardError(
             "reward.completion-type",
@@ -198,8 +196,8 @@ def _short(value: object) -> str:
 class Verifier:
     """Base of the built-in rewards: subclasses say how one completion is read; batching is shared.
 
-    A subclass sets ``role`` and ``reference_column`` and implements :meth:`verdict`. Instances are picklable and
-    callable with TRL's signature.
+    A subclass sets ``role`` and ``reference_column`` and implements :meth:`verdict`. Instances are picklable
+    and callable with TRL's signature.
     """
 
     role: str = "correctness"
@@ -207,7 +205,7 @@ class Verifier:
 
     @property
     def __name__(self) -> str:  # TRL logs a reward under this name
-        return _snake(type(self).__name__)
+        return _snake(type(self).__qualname__.rpartition(".")[2])
 
     def verdict(self, completion: str, reference: Any) -> Verdict:
         """Read one completion against its reference."""
@@ -220,7 +218,7 @@ class Verifier:
             references = column(
                 self.reference_column, columns, component=self.__name__, rows=len(completions)
             )
-        texts = [completion_text(completion) for completion in completions]
+        texts = [_row_text(row, completion) for row, completion in enumerate(completions)]
         return self.verdict_batch(texts, references)
 
     def verdict_batch(self, texts: Sequence[str], references: Sequence[Any]) -> list[Verdict]:
@@ -247,6 +245,15 @@ class Verifier:
             log_extra(f"{self.__name__}_outcome", [verdict.outcome.value for verdict in found])
             log_extra(f"{self.__name__}_extracted", [verdict.extracted for verdict in found])
         return [verdict.score for verdict in found]
+
+
+def _row_text(row: int, completion: Completion) -> str:
+    try:
+        return completion_text(completion)
+    except RewardError as error:
+        raise RewardError(
+            error.code, error.found, where=f"row {row}", expected=error.expected, fix=error.fix
+        ) from None
 
 
 def _snake(name: str) -> str:
