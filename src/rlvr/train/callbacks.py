@@ -1,0 +1,159 @@
+"""What happens around TRL's steps: the log, the progress bar, and leaving on a signal with a checkpoint."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from rlvr.workspace import append_lines, read_objects, write_lines
+
+LOG_NAME = "log.jsonl"
+
+
+class LogWriter(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+    """Appends every logged step to ``log.jsonl``: TRL's names, plain numbers, the step and the seconds so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOG_NAME
+        self._start = time.monotonic()
+
+    def keep_until(self, step: int) -> None:
+        """Drop the rows after ``step``: a resumed run logs them again."""
+        rows = [row for row in read_objects(self.path) if row["step"] <= step]
+        if rows:
+            write_lines(self.path, rows)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write one row."""
+        if not state.is_world_process_zero or not logs or "train_runtime" in logs:
+            return
+        numbers = {name: value for name, value in logs.items() if _is_number(value)}
+        row = {"step": state.global_step, **numbers, "seconds": round(time.monotonic() - self._start, 3)}
+        append_lines(self.path, [row])
+
+
+class ProgressBar(TrainerCallback):  # type: ignore[misc]
+    """One line on standard error: steps, reward, right share, tokens a second, time left."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._own = progress is None
+        self._progress = progress or Progress(
+            TextColumn("train"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            transient=False,
+        )
+        self._task: Any = None
+        self._tokens = 0.0
+        self._time = time.monotonic()
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Start the bar where a resumed run stands."""
+        if not state.is_world_process_zero:
+            return
+        self._task = self._progress.add_task(
+            "train", total=state.max_steps, completed=state.global_step, note="reward   –    "
+        )
+        if self._own:
+            self._progress.start()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Advance by one step."""
+        if self._task is not None:
+            self._progress.update(self._task, completed=state.global_step)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Show the latest numbers."""
+        if self._task is None or not logs or "reward" not in logs:
+            return
+        now, tokens = time.monotonic(), float(logs.get("num_tokens", 0.0))
+        rate = (tokens - self._tokens) / max(now - self._time, 1e-9)
+        self._tokens, self._time = tokens, now
+        note = f"reward {_shown(logs['reward'])}  right {_shown(logs.get('rlvr/right_share'), percent=True)}"
+        self._progress.update(self._task, note=f"{note}  {rate:,.0f} tokens/s")
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Leave the bar as it stands."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop drawing; safe to call twice."""
+        if self._own:
+            self._progress.stop()
+
+
+class StopOnSignal(TrainerCallback):  # type: ignore[misc]
+    """SIGTERM, SIGUSR1 and the first Ctrl-C end the step, write a checkpoint and leave; a second Ctrl-C leaves at once.
+
+    Slurm sends SIGUSR1 ahead of the time limit.
+    """
+
+    SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> StopOnSignal:
+        """Install the handlers."""
+        for number in self.SIGNALS:
+            self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Restore the handlers that were there before."""
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None and number == signal.SIGINT:
+            os._exit(130)  # the person asked twice
+        self.received = signal.Signals(number)
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Ask for a checkpoint and the end of training once a signal came."""
+        if self.received is not None:
+            control.should_save = True
+            control.should_training_stop = True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _shown(value: Any, *, percent: bool = False) -> str:
+    if not _is_number(value):
+        return "–"
+    return f"{value:.0%}" if percent else f"{value:+.3f}"
