@@ -1,0 +1,1 @@
+"""A person reads scored samples, blind; training stays shut until reader and reward agree."""

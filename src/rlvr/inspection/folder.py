@@ -1,0 +1,220 @@
+"""The files of one inspection: what was drawn, the samples themselves, every label, the attestation.
+
+    selection.json    the draws, round by round, and what the pool was made from
+    samples.jsonl     the drawn samples; labels stay checkable when the probe samples anew
+    labels.jsonl      one event a line; see labels.py
+    rows.json         hashes of the training rows that the pool was sampled from
+    reopened.jsonl    why a run reopened the gate
+    earlier-N/        the same files of a reading that was started over
+
+One process writes at a time (the workspace's lock), so two tabs, or a page and a terminal, cannot interleave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlvr.errors import DataError
+from rlvr.inspection.labels import Labels, check_chain, fold, labels_fingerprint, next_event
+from rlvr.inspection.select import select_samples
+from rlvr.records.base import Fingerprints
+from rlvr.records.inspection import Attestation, Draw, EventKind, LabelEvent, Selection, Verdict
+from rlvr.records.samples import Sample, ScoredSample
+from rlvr.workspace import (
+    append_lines,
+    now,
+    read_lines,
+    read_record,
+    stamp,
+    write_atomic,
+    write_record,
+)
+
+
+class InspectionFolder:
+    """Files of one inspection.
+
+    Args:
+        root: ``gates/inspect``, or ``inspect`` in a run's folder.
+        record_path: Where the attestation stands: ``gates/inspect.json``, or ``inspect.json`` in the run's folder.
+    """
+
+    def __init__(self, root: Path, record_path: Path) -> None:
+        self.root = root
+        self.record_path = record_path
+
+    @classmethod
+    def of_gates(cls, gates: Path) -> InspectionFolder:
+        """Return the inspection of a workspace, given its ``gates`` folder."""
+        return cls(gates / "inspect", gates / "inspect.json")
+
+    @classmethod
+    def of_run(cls, run: Path) -> InspectionFolder:
+        """Return the inspection of a run's own completions."""
+        return cls(run / "inspect", run / "inspect.json")
+
+    @property
+    def labels_path(self) -> Path:
+        """Every keypress, one event a line."""
+        return self.root / "labels.jsonl"
+
+    @property
+    def selection_path(self) -> Path:
+        """The draws."""
+        return self.root / "selection.json"
+
+    @property
+    def samples_path(self) -> Path:
+        """The drawn samples."""
+        return self.root / "samples.jsonl"
+
+    def events(self) -> list[LabelEvent]:
+        """Read every label event back.
+
+        Raises:
+            DataError: ``labels.tampered`` or ``record.damaged``.
+        """
+        found = _readable_events(self.labels_path)
+        check_chain(found, where=str(self.labels_path))
+        return found
+
+    def labels(self) -> Labels:
+        """Return the state that the events fold to."""
+        return fold(self.events())
+
+    def labels_fingerprint(self) -> str:
+        """Return the hash of all labels; a damaged file gives a hash that fits no attestation."""
+        try:
+            return labels_fingerprint(self.events())
+        except DataError:
+            return "damaged"
+
+    def selection(self) -> Selection | None:
+        """Return the draws so far, or None before the first."""
+        return read_record(self.selection_path, Selection)
+
+    def samples(self) -> list[Sample]:
+        """Return the drawn samples."""
+        return read_lines(self.samples_path, Sample)
+
+    def attestation(self) -> Attestation | None:
+        """Return the attestation, or None before the first reading."""
+        return read_record(self.record_path, Attestation)
+
+    def write_attestation(self, attestation: Attestation) -> None:
+        """Write the attestation."""
+        write_record(self.record_path, attestation)
+
+    def seen_rows(self) -> list[str]:
+        """Return the hashes of the training rows that the pool was sampled from."""
+        path = self.root / "rows.json"
+        rows: list[str] = json.loads(path.read_text("utf-8"))["rows"] if path.is_file() else []
+        return rows
+
+    def draw(
+        self,
+        samples: Sequence[Sample],
+        scores: Sequence[ScoredSample],
+        count: int,
+        seed: int,
+        *,
+        reason: str,
+        made_from: Fingerprints,
+        source: str = "probe",
+        rows: Iterable[str] = (),
+        **sides: int,
+    ) -> Selection:
+        """Draw ``count`` further samples and write them down, samples first, so that a kill leaves no gap."""
+        before = self.selection()
+        known = before.completion_ids if before else []
+        draws = before.draws if before else []
+        drawn = select_samples(samples, scores, count, seed + len(draws), exclude=set(known), **sides)
+        kept = {one.completion_id for one in self.samples()}
+        wanted = set(drawn) - kept
+        append_lines(self.samples_path, [one for one in samples if one.completion_id in wanted])
+        if before is None:
+            write_atomic(self.root / "rows.json", json.dumps({"rows": list(rows)}).encode())
+        draw = Draw.model_validate(
+            {"seed": seed + len(draws), "reason": reason, "reward": made_from.reward, "completion_ids": drawn}
+        )
+        base = before or Selection(source=source, passed=True, **stamp(made_from))
+        selection = base.model_copy(update={"draws": [*draws, draw]})
+        write_record(self.selection_path, selection)
+        return selection
+
+    def start_over(self) -> Path | None:
+        """Put the reading so far aside, under ``earlier-N``; returns where, or None when there was none."""
+        present = [self.selection_path, self.samples_path, self.labels_path, self.root / "rows.json"]
+        present = [path for path in present if path.exists()]
+        if not present:
+            return None
+        number = 1 + sum(1 for _ in self.root.glob("earlier-*"))
+        aside = self.root / f"earlier-{number}"
+        aside.mkdir(parents=True)
+        for path in present:
+            path.replace(aside / path.name)
+        return aside
+
+
+def _readable_events(path: Path) -> list[LabelEvent]:
+    from pydantic import ValidationError
+
+    try:
+        return read_lines(path, LabelEvent)
+    except ValidationError as error:
+        raise DataError(
+            "labels.tampered",
+            f"a line is not a label event: {error.errors()[0]['msg']}",
+            where=str(path),
+            expected="a file that only readers' keys have written",
+            fix="restore the file, or read again with `rlvr inspect --start-over`",
+        ) from None
+
+
+def _drop_torn_end(path: Path) -> None:
+    """Cut off a last line that a kill left unfinished; its key was never answered."""
+    if not path.is_file():
+        return
+    whole = path.read_bytes()
+    end = whole.rfind(b"\n") + 1
+    try:
+        json.loads(whole[end:] or b"{}")
+    except ValueError:
+        write_atomic(path, whole[:end])
+
+
+class LabelBook:
+    """The one writer of a label file: each event is on disk before the key is answered."""
+
+    def __init__(self, folder: InspectionFolder) -> None:
+        self.folder = folder
+        _drop_torn_end(folder.labels_path)
+        self.events = folder.events()
+        self.labels = fold(self.events)
+
+    def add(self, kind: EventKind, *, at: str = "", **fields: Any) -> LabelEvent:
+        """Append one event, flushed to disk, and take it into the state."""
+        event = next_event(self.events, at=at or now(), kind=kind, **fields)
+        append_lines(self.folder.labels_path, [event])
+        self.events.append(event)
+        self.labels.apply(event)
+        return event
+
+    def judge(self, reader: str, sample: Sample, verdict: Verdict, **fields: Any) -> LabelEvent:
+        """Append a blind reading."""
+        return self.add(
+            "judged",
+            reader=reader,
+            completion_id=sample.completion_id,
+            verdict=verdict,
+            characters=len(sample.text),
+            **fields,
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all labels."""
+        return labels_fingerprint(self.events)
