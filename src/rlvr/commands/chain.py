@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,14 @@ from rlvr import fingerprint
 from rlvr.errors import DataError, RlvrError
 from rlvr.gates import ChainStatus, evaluate
 from rlvr.records.base import Fingerprints, Record
-from rlvr.workspace import Workspace, content_hash, read_objects
+from rlvr.workspace import Workspace, content_hash
 
 if TYPE_CHECKING:
-    from rlvr.config.schema import Config, Reward
+    from rlvr.config.schema import Config, Reward, Role
     from rlvr.records.admit import AdmitRecord
     from rlvr.rewards.composite import Component, Scorer
     from rlvr.task.dataset import Row
 
-LABELS = "inspect/labels.jsonl"
 LENGTH_STEP = 16
 """Lengths are rounded up to this many tokens before they are compared, so that a few tokens change no plan."""
 
@@ -79,9 +78,18 @@ class Chain:
             model=fingerprint.model_fingerprint(config, base),
             sampling=fingerprint.sampling_fingerprint(config, base),
             recipe=fingerprint.recipe_fingerprint(config),
-            labels=labels_fingerprint(self.workspace),
+            labels=self.labels_fingerprint,
             lengths=self.lengths_fingerprint,
         )
+
+    @property
+    def labels_fingerprint(self) -> str:
+        """Hash over every label; empty before the first."""
+        from rlvr.inspection.folder import InspectionFolder
+        from rlvr.inspection.labels import labels_fingerprint
+
+        events = InspectionFolder.of_gates(self.workspace.gates).events()
+        return labels_fingerprint(events) if events else ""
 
     @property
     def lengths_fingerprint(self) -> str:
@@ -116,12 +124,34 @@ class Chain:
 
     def admitted(self) -> AdmitRecord | RlvrError:
         """Return the admission, computed afresh: it is cheap and must never be stale."""
-        from rlvr.task.admit import admit_config
+        from rlvr.generate.location import is_vision_model, locate
+        from rlvr.task.admit import admit
 
+        task = self.config.task
         try:
-            return admit_config(self.config, self.rows)
+            return admit(
+                task.signal,
+                self.config.rewards,
+                self.rows,
+                held_out=self.held_out,
+                routing=task.routing,
+                calibration=self.calibration,
+                has_vision_tower=is_vision_model(locate(self.config.model, self.base)),
+            )
         except RlvrError as error:
             return error
+
+    @property
+    def calibration(self) -> dict[str, Any] | None:
+        """The judge's calibration record, where one of the rewards names one."""
+        import json
+
+        for reward in self.config.rewards:
+            name = reward.arguments.get("calibration")
+            if isinstance(name, str) and (self.base / name).is_file():
+                found: dict[str, Any] = json.loads((self.base / name).read_text("utf-8"))
+                return found
+        return None
 
     def status(self) -> ChainStatus:
         """Judge every gate as things stand."""
@@ -130,13 +160,15 @@ class Chain:
         return evaluate(
             records,
             self.fingerprints,
-            changed_rows=self._changed_rows(records.get("inspect")),
+            changed_rows=self._changed_rows(),
             waivers={"probe": gates.probe.waive, "plan": gates.plan.waive},
             is_demo=self.is_demo,
         )
 
-    def _changed_rows(self, attestation: Record | RlvrError | None) -> float:
-        known = getattr(attestation, "row_hashes", None)
+    def _changed_rows(self) -> float:
+        from rlvr.inspection.folder import InspectionFolder
+
+        known = InspectionFolder.of_gates(self.workspace.gates).seen_rows()
         return fingerprint.changed_share(known, [row.row_hash for row in self.rows]) if known else 1.0
 
     @functools.cached_property
@@ -153,16 +185,10 @@ def component(reward: Reward, base: Path) -> Component:
     from rlvr.rewards.composite import DEFAULT_WEIGHTS, Component
 
     function = load_reward(reward.use, reward.arguments, base)
-    role = reward.role or getattr(function, "role", "correctness")
+    role: Role = reward.role or getattr(function, "role", None) or "correctness"
     weight = reward.weight if reward.weight is not None else DEFAULT_WEIGHTS[role]
     name = reward.name or reward.use.rpartition(":")[2]
     return Component(name, function, weight, role, reward.cut)
-
-
-def labels_fingerprint(workspace: Workspace) -> str:
-    """Return the hash over every label event; empty before the first."""
-    events = read_objects(workspace.gates / LABELS)
-    return content_hash(events) if events else ""
 
 
 def columns_of(rows: Sequence[Any]) -> dict[str, list[Any]]:
@@ -175,6 +201,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, int | float) and value > 1:
         return -(-int(value) // LENGTH_STEP) * LENGTH_STEP
     return None if isinstance(value, float) else value
-
-
-Step = Callable[[], None]

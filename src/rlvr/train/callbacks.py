@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
@@ -50,15 +51,15 @@ class LogWriter(TrainerCallback):  # type: ignore[misc]  # transformers is untyp
 class ProgressBar(TrainerCallback):  # type: ignore[misc]
     """One line on standard error: steps, reward, right share, tokens a second, time left."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
-        self._own = progress is None
-        self._progress = progress or Progress(
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._progress = Progress(
             TextColumn("train"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
-            transient=False,
+            console=Console(stderr=True),
+            disable=quiet,
         )
         self._task: Any = None
         self._tokens = 0.0
@@ -73,8 +74,7 @@ class ProgressBar(TrainerCallback):  # type: ignore[misc]
         self._task = self._progress.add_task(
             "train", total=state.max_steps, completed=state.global_step, note="reward   –    "
         )
-        if self._own:
-            self._progress.start()
+        self._progress.start()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -108,14 +108,13 @@ class ProgressBar(TrainerCallback):  # type: ignore[misc]
 
     def close(self) -> None:
         """Stop drawing; safe to call twice."""
-        if self._own:
-            self._progress.stop()
+        self._progress.stop()
 
 
 class StopOnSignal(TrainerCallback):  # type: ignore[misc]
-    """SIGTERM, SIGUSR1 and the first Ctrl-C end the step, write a checkpoint and leave; a second Ctrl-C leaves at once.
+    """SIGTERM, SIGUSR1 and the first Ctrl-C end the step, write a checkpoint and leave.
 
-    Slurm sends SIGUSR1 ahead of the time limit.
+    A second Ctrl-C leaves at once. Slurm sends SIGUSR1 ahead of the time limit.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)

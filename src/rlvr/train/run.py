@@ -44,6 +44,7 @@ class TrainingJob:
         quantization: Keyword arguments of ``BitsAndBytesConfig``; empty without QLoRA.
         callbacks: Further callbacks, such as the live watch.
         resume: Whether to go on from the last complete checkpoint.
+        quiet: Draw no progress bar.
     """
 
     folder: Path
@@ -57,7 +58,7 @@ class TrainingJob:
     quantization: Mapping[str, Any] = field(default_factory=dict)
     callbacks: Sequence[TrainerCallback] = ()
     resume: bool = False
-    progress: Any = None
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def train(job: TrainingJob) -> TrainingResult:
 def _outputs(job: TrainingJob, log_writer: Any, progress_bar: Any) -> tuple[Any, Any, Any]:
     from rlvr.train.rollouts import RolloutWriter
 
-    return RolloutWriter(job.folder), log_writer(job.folder), progress_bar(job.progress)
+    return RolloutWriter(job.folder), log_writer(job.folder), progress_bar(quiet=job.quiet)
 
 
 def _build(job: TrainingJob, writer: Any, callbacks: list[TrainerCallback]) -> GatedTrainer:

@@ -1,0 +1,107 @@
+"""The demo as an ordinary workspace, written to disk; and whether a workspace is that one, untouched.
+
+Only there does a simulated reader count. The test is by content: configuration and data must be, byte for byte,
+what the demo writes for its seed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rlvr.demo.task import Question, questions
+from rlvr.workspace import CONFIG_NAME, write_atomic
+
+MARKER = "demo.json"
+PROMPTS = "prompts.jsonl"
+HELD_OUT = "held_out.jsonl"
+MODEL = "model"
+STEPS = 150
+
+CONFIG = """\
+# The embedded demo: sort four digits, answer inside <answer></answer>.
+model: ./model
+task:
+  prompts: prompts.jsonl
+  held_out: held_out.jsonl
+  signal: answer
+rewards:
+  - use: exact            # right or wrong: the last complete <answer> equals the reference
+    name: correct
+  - use: tags             # well-formed or not: exactly one answer block and nothing around it
+    name: well_formed
+    arguments: {{layout: answer}}
+sampling:
+  max_completion_length: 16
+  seed: {seed}
+gates:
+  probe: {{prompts: 300, rollouts: 8, rollout_prompts: 64}}
+recipe:
+  overrides:
+    learning_rate:
+      value: 1e-3
+      why: a model of 0.2 million parameters moves too little at 5e-7 to show anything in a minute
+      before_base_run: true
+    beta:
+      value: 0.0
+      why: the point is to leave the fine-tuned habits behind, and a reference model doubles the forward passes
+      before_base_run: true
+    per_device_train_batch_size:
+      value: 64
+      why: eight prompts of eight completions in one forward pass, which is what two CPU cores do best
+    gradient_accumulation_steps:
+      value: 1
+      why: the batch of 64 fits in memory at once
+    max_steps:
+      value: {steps}
+      why: measured as enough for most of the gain, about ten seconds
+    warmup_steps:
+      value: 10
+      why: without warm-up this learning rate can collapse to reward 0
+    lr_scheduler_type:
+      value: linear
+      why: the step shrinks as the policy sharpens
+    gradient_checkpointing:
+      value: false
+      why: recomputing is slower than keeping activations of a model this small
+    bf16:
+      value: false
+      why: fp32 is faster for so small a model on a CPU
+    logging_steps:
+      value: 5
+      why: thirty points draw a curve
+"""
+
+
+def config_text(seed: int) -> str:
+    """Return the demo's rlvr.yaml."""
+    return CONFIG.format(seed=seed, steps=STEPS)
+
+
+def write_workspace(folder: Path, seed: int) -> tuple[list[Question], list[Question]]:
+    """Write configuration and data; returns training and held-out questions."""
+    training, held_out = questions(seed)
+    write_atomic(folder / CONFIG_NAME, config_text(seed).encode())
+    write_atomic(folder / PROMPTS, _rows(training))
+    write_atomic(folder / HELD_OUT, _rows(held_out))
+    write_atomic(folder / MARKER, (json.dumps({"seed": seed}) + "\n").encode())
+    return training, held_out
+
+
+def is_demo(folder: Path) -> bool:
+    """Return whether configuration and data are, byte for byte, the demo's."""
+    try:
+        seed = json.loads((folder / MARKER).read_text())["seed"]
+        training, held_out = questions(int(seed))
+        return (
+            (folder / CONFIG_NAME).read_text("utf-8") == config_text(seed)
+            and (folder / PROMPTS).read_bytes() == _rows(training)
+            and (folder / HELD_OUT).read_bytes() == _rows(held_out)
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _rows(found: list[Question]) -> bytes:
+    lines = (json.dumps({"prompt": one.prompt, "answer": one.answer}) for one in found)
+    return ("\n".join(lines) + "\n").encode()
