@@ -97,10 +97,11 @@ def layout_for(inputs: PlanInputs, architecture: Architecture) -> Layout:
     """Decide which devices train and which serve."""
     devices = len(inputs.machine.devices) * inputs.machine.nodes
     use_vllm = inputs.machine.devices[0].kind == "cuda" and inputs.machine.vllm_installed
-    use_vllm = _override(inputs, "use_vllm", use_vllm)
+    use_vllm = _override(inputs, "use_vllm", use_vllm and inputs.engine != "off")
     if not use_vllm:
         return Layout(devices, 0, "transformers")
-    mode = _override(inputs, "vllm_mode", "colocate" if devices == 1 else "server")
+    default = "colocate" if devices == 1 else "server"
+    mode = _override(inputs, "vllm_mode", default if inputs.engine == "auto" else inputs.engine)
     if mode == "colocate" or devices == 1:
         return Layout(devices, 0, mode)
     per_device = SERVER_SHARE * inputs.machine.devices[0].memory_bytes

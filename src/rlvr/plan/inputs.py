@@ -103,6 +103,7 @@ class Sampling:
         top_p: Nucleus; 1 keeps all tokens.
         top_k: 0 keeps all tokens.
         chat_template_kwargs: Passed to the chat template.
+        seed: Seed of the run.
     """
 
     temperature: float = 1.0
@@ -110,6 +111,7 @@ class Sampling:
     top_p: float = 1.0
     top_k: int = 0
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 3407
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ class PlanInputs:
         output_dir: Folder of the run.
         stable_base_runs: Names of base runs that are stable and of which 20 completions were read.
         reward_weights: Weights of the reward components, in order; empty keeps TRL's default of 1.0 each.
+        engine: ``auto``, ``colocate``, ``server`` or ``off``: how vLLM is used.
         sharding: ``none``, ``fsdp2``, ``zero2`` or ``zero3``; ``auto`` shards when several devices train.
     """
 
@@ -184,4 +187,5 @@ class PlanInputs:
     output_dir: str = "runs/base"
     stable_base_runs: tuple[str, ...] = ()
     reward_weights: tuple[float, ...] = ()
+    engine: Literal["auto", "colocate", "server", "off"] = "auto"
     sharding: Literal["auto", "none", "fsdp2", "zero2", "zero3"] = "auto"

@@ -65,7 +65,7 @@ def _place(inputs: PlanInputs) -> Settings:
     device = inputs.machine.devices[0]
     settings = {
         "output_dir": _set(inputs.output_dir, "the folder of this run", "derived"),
-        "seed": _set(3407, "one fixed seed, so that two runs differ by their settings alone"),
+        "seed": _set(inputs.sampling.seed, "one fixed seed, so that two runs differ by their settings alone"),
     }
     if device.kind == "cpu":
         settings["use_cpu"] = _set(True, "no accelerator was found", "fallback")

@@ -1,0 +1,188 @@
+"""``rlvr plan``: will it fit, and exactly which settings; with a workspace, or for a model and a device by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlvr.commands.output import console, emit_json, json_option, workspace_option
+
+if TYPE_CHECKING:
+    from rlvr.records.plan import PlanRecord
+
+GIB = 1024**3
+COLOURS = {"fits": "green", "tight": "yellow", "does-not-fit": "red"}
+
+
+@click.command(
+    "plan",
+    epilog="Examples: rlvr plan -w my-task | rlvr plan --model 7b --method lora --device 1xH200 --json",
+)
+@workspace_option
+@json_option
+@click.option("--model", help="Plan without a workspace: a folder, GGUF file, Hub id, or size such as 7b.")
+@click.option("--method", type=click.Choice(["full", "lora", "qlora"]), default="full", show_default=True)
+@click.option(
+    "--rank", type=click.IntRange(1, 1024), default=16, show_default=True, help="Rank of the adapter."
+)
+@click.option(
+    "--device", default="detect", show_default=True, help="Such as 1xH200, 4xL4, dgx-spark, 48GB, cpu."
+)
+@click.option("--batch", type=click.IntRange(1), help="per_device_train_batch_size.")
+@click.option("--accumulation", type=click.IntRange(1), help="gradient_accumulation_steps.")
+@click.option("--max-prompt-length", type=click.IntRange(1), default=512, show_default=True, help="Tokens.")
+@click.option("--max-completion-length", type=click.IntRange(1), help="Tokens.")
+@click.option("--beta", type=click.FloatRange(0), help="Weight of the KL term; 0 needs no reference model.")
+@click.option("--optimizer", help="TRL's optim, such as paged_adamw_8bit.")
+@click.option("--no-checkpointing", is_flag=True, help="Keep all activations.")
+@click.option(
+    "--vllm", type=click.Choice(["auto", "colocate", "server", "off"]), default="auto", show_default=True
+)
+@click.option("--sharding", type=click.Choice(["auto", "none", "fsdp2", "zero2", "zero3"]), default="auto")
+@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--trace", is_flag=True, help="Trace the real model code instead of the closed form (imports torch)."
+)
+@click.option("--fields", is_flag=True, help="List the fields of the installed GRPOConfig and stop.")
+def command(folder: Path, as_json: bool, fields: bool, **options: Any) -> int:
+    """Size memory and write the exact settings, each with its reason.
+
+    With a workspace the plan is written to gates/plan.json. With --model nothing is written, and the batch, lengths
+    and method are those of the options.
+    """
+    if fields:
+        _print_fields(as_json)
+        return 0
+    record = _by_name(options) if options["model"] else _of_workspace(folder)
+    if as_json:
+        emit_json(as_object(record))
+    else:
+        print_plan(record)
+    return 0 if record.passed or options["model"] else 3
+
+
+def as_object(record: PlanRecord) -> dict[str, Any]:
+    """Return the object that ``--json`` prints."""
+    body = record.model_dump(mode="json")
+    memory = body.pop("memory")
+    return {
+        "verdict": memory["verdict"],
+        "peak_bytes": memory["peak_bytes"],
+        "band_bytes": memory["band_bytes"],
+        "parts": memory["parts"],
+        "config": record.config(),
+        **{
+            name: value
+            for name, value in memory.items()
+            if name not in ("verdict", "peak_bytes", "band_bytes")
+        },
+        **body,
+    }
+
+
+def _by_name(options: dict[str, Any]) -> PlanRecord:
+    from rlvr.commands.plan_inputs import inputs_by_name
+    from rlvr.plan.build import build_plan
+
+    return build_plan(inputs_by_name(options))
+
+
+def _of_workspace(folder: Path) -> PlanRecord:
+    from rlvr.commands.chain import Chain
+    from rlvr.commands.plan_inputs import inputs_of_workspace
+    from rlvr.plan.build import build_plan
+    from rlvr.records.base import Fingerprints
+    from rlvr.workspace import stamp
+
+    chain = Chain(folder)
+    inputs = inputs_of_workspace(chain)
+    record = build_plan(inputs)
+    now = chain.fingerprints
+    made_from = Fingerprints(model=now.model, recipe=now.recipe, lengths=now.lengths)
+    record = record.model_copy(update=stamp(made_from))
+    with chain.workspace.lock("plan"):
+        chain.workspace.write_record("plan", record)
+    return record
+
+
+def print_plan(record: PlanRecord) -> None:
+    """Print the plan for a person."""
+    out = console()
+    memory = record.memory
+    colour, words = COLOURS[memory.verdict], memory.verdict.replace("-", " ")
+    low, high = (value / GIB for value in memory.band_bytes)
+    capacity, margin = memory.capacity_bytes / GIB, memory.margin_bytes / GIB
+    out.print(f"[bold {colour}]{words}[/]  {record.model} ({record.method.kind}) on {record.device}")
+    out.print(f"{low:.2f} to {high:.2f} GiB of {capacity:.1f} GiB; margin {margin:.1f} GiB")
+    _print_parts(record)
+    _print_settings(record)
+    _print_rest(record)
+
+
+def _print_parts(record: PlanRecord) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for title in ("memory", "GiB", "when", ""):
+        table.add_column(title, justify="right" if title == "GiB" else "left")
+    for part in record.memory.parts:
+        note = f"{part.note} (assumed)" if part.assumed else part.note
+        table.add_row(part.name, f"{part.bytes / GIB:.2f}", part.phase, note)
+    console().print("", table)
+
+
+def _print_settings(record: PlanRecord) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for title in ("setting", "value", "from", "why"):
+        table.add_column(title)
+    for name, setting in record.settings.items():
+        colour = "red" if setting.before_base_run else "yellow" if setting.source == "override" else "default"
+        source = "before base run" if setting.before_base_run else setting.source
+        table.add_row(
+            f"[{colour}]{name}[/]",
+            escape(json.dumps(setting.value, default=str)),
+            source,
+            escape(setting.why),
+        )
+    console().print("", table)
+
+
+def _print_rest(record: PlanRecord) -> None:
+    from rich.markup import escape
+
+    out = console()
+    for remark in record.remarks:
+        colour = "yellow" if remark.level == "warning" else "dim"
+        fix = f" → {remark.fix}" if remark.fix else ""
+        out.print(f"[{colour}]{remark.level}[/] {escape(remark.where)}: {escape(remark.found)}{escape(fix)}")
+    for remedy in record.remedies:
+        words, change = remedy.verdict.replace("-", " "), escape(json.dumps(remedy.change))
+        peak, saves = remedy.peak_bytes / GIB, remedy.saves_bytes / GIB
+        out.print(f"remedy [bold]{remedy.name}[/]: {words} at {peak:.1f} GiB (saves {saves:.1f}); {change}")
+        out.print(f"       costs: {escape(remedy.cost)}")
+    if record.throughput is not None:
+        rate = record.throughput
+        speed = f"{rate.rollout_tokens_per_second:,.0f} rollout tokens/s, bound by {rate.bound}"
+        out.print(f"estimate: {speed}; {rate.seconds_per_step:.1f} s a step, {rate.hours:.1f} h in all")
+    for launch in record.launch:
+        out.print(f"[dim]{launch.name}[/] {escape(' && '.join(launch.commands))}")
+
+
+def _print_fields(as_json: bool) -> None:
+    from rlvr.plan.trl_schema import MISSING, installed_schema
+
+    schema = installed_schema()
+    if as_json:
+        emit_json(
+            {name: {"type": spec.annotation, "allowed": spec.allowed} for name, spec in schema.fields.items()}
+        )
+        return
+    for name, spec in sorted(schema.fields.items()):
+        default = "computed" if spec.default is MISSING else repr(spec.default)
+        click.echo(f"{name}: {spec.annotation} = {default}")
