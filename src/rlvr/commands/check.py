@@ -83,9 +83,9 @@ def _check_overrides(chain: Chain) -> None:
 
     overrides = chain.config.recipe.overrides
     if overrides:
-        from rlvr.commands.plan import plan_overrides, stable_base_runs
+        from rlvr.commands.plan_inputs import plan_overrides, stable_base_runs
 
-        check_overrides(plan_overrides(chain.config), installed_schema(), stable_base_runs(chain.workspace))
+        check_overrides(plan_overrides(overrides), installed_schema(), stable_base_runs(chain))
 
 
 def _print(found: dict[str, Any], admitted: AdmitRecord) -> None:

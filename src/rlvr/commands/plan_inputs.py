@@ -84,7 +84,7 @@ def inputs_of_workspace(chain: Chain) -> PlanInputs:
             top_p=config.sampling.top_p,
             seed=config.sampling.seed,
         ),
-        overrides=_overrides(config.recipe.overrides),
+        overrides=plan_overrides(config.recipe.overrides),
         variant=config.variant.name if config.variant else "",
         variant_reason=f"{config.variant.symptom} in {config.variant.run}" if config.variant else "",
         report_to=tuple(name for name in config.report_to if name != "none"),
@@ -108,7 +108,8 @@ def _method(method: Any) -> Method:
     )
 
 
-def _overrides(overrides: Mapping[str, Any]) -> dict[str, Override]:
+def plan_overrides(overrides: Mapping[str, Any]) -> dict[str, Override]:
+    """Return the configured overrides as the plan takes them."""
     return {
         name: Override(entry.value, entry.why, entry.after or "", entry.before_base_run)
         for name, entry in overrides.items()

@@ -78,28 +78,36 @@ def config_text(seed: int) -> str:
     return CONFIG.format(seed=seed, steps=STEPS)
 
 
-def write_workspace(folder: Path, seed: int) -> tuple[list[Question], list[Question]]:
-    """Write configuration and data; returns training and held-out questions."""
-    training, held_out = questions(seed)
-    write_atomic(folder / CONFIG_NAME, config_text(seed).encode())
-    write_atomic(folder / PROMPTS, _rows(training))
-    write_atomic(folder / HELD_OUT, _rows(held_out))
-    write_atomic(folder / MARKER, (json.dumps({"seed": seed}) + "\n").encode())
-    return training, held_out
+def write_workspace(folder: Path, seed: int) -> list[Question]:
+    """Write configuration and data; returns the training questions."""
+    for name, content in _expected("tiny", seed).items():
+        write_atomic(folder / name, content)
+    mark(folder, "tiny", seed)
+    return questions(seed)[0]
+
+
+def mark(folder: Path, kind: str, seed: int) -> None:
+    """Write down which demo the workspace is, ``tiny`` or ``real``."""
+    write_atomic(folder / MARKER, (json.dumps({"kind": kind, "seed": seed}) + "\n").encode())
 
 
 def is_demo(folder: Path) -> bool:
-    """Return whether configuration and data are, byte for byte, the demo's."""
+    """Return whether configuration and data are, byte for byte, those of one of the demos."""
     try:
-        seed = json.loads((folder / MARKER).read_text())["seed"]
-        training, held_out = questions(int(seed))
-        return (
-            (folder / CONFIG_NAME).read_text("utf-8") == config_text(seed)
-            and (folder / PROMPTS).read_bytes() == _rows(training)
-            and (folder / HELD_OUT).read_bytes() == _rows(held_out)
-        )
+        marker = json.loads((folder / MARKER).read_text())
+        expected = _expected(marker["kind"], int(marker["seed"]))
+        return all((folder / name).read_bytes() == content for name, content in expected.items())
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def _expected(kind: str, seed: int) -> dict[str, bytes]:
+    if kind == "real":
+        from rlvr.demo.real import workspace_files
+
+        return workspace_files(seed)
+    training, held_out = questions(seed)
+    return {CONFIG_NAME: config_text(seed).encode(), PROMPTS: _rows(training), HELD_OUT: _rows(held_out)}
 
 
 def _rows(found: list[Question]) -> bytes:
