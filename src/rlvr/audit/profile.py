@@ -1,0 +1,177 @@
+"""What one reward pays and how: role, form of the answer, and the scores of right, wrong and unformed completions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rlvr.audit.forms import LINES, PROSE, Form, best_forms, candidate_forms, distinct
+from rlvr.audit.programs import candidate_programs, wrong_program
+from rlvr.audit.references import Gold
+from rlvr.audit.session import Session
+from rlvr.audit.source import Source
+
+EPSILON = 1e-6
+DISCOVERY_ROWS = 3
+SLOW_CALL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Scores of one row.
+
+    Attributes:
+        right: A right answer in the best form.
+        wrong: A wrong answer in the same form.
+        prose: Words without an answer and without any form.
+    """
+
+    right: float
+    wrong: float
+    prose: float
+
+    @property
+    def span(self) -> float:
+        """How much being right is worth."""
+        return self.right - self.wrong
+
+
+@dataclass
+class Profile:
+    """What was found out about one reward before it is attacked.
+
+    Attributes:
+        role: ``correctness``, ``format``, ``length`` or ``composite``.
+        column: The reference column; empty when it reads none.
+        golds: The gold answer of each row.
+        forms: Forms that are paid best, the main one first; empty when nothing is paid.
+        answers: Row to the text of the answer that is paid.
+        wrongs: Row to texts of wrong answers.
+        levels: Row to its scores.
+        source: The reward's source.
+        tried: How many forms were tried.
+    """
+
+    role: str
+    column: str
+    golds: list[Gold]
+    source: Source
+    forms: list[Form] = field(default_factory=list)
+    answers: dict[int, str] = field(default_factory=dict)
+    wrongs: dict[int, list[str]] = field(default_factory=dict)
+    levels: dict[int, Levels] = field(default_factory=dict)
+    tried: int = 0
+
+    @property
+    def form(self) -> Form | None:
+        """The main form."""
+        return self.forms[0] if self.forms else None
+
+    @property
+    def paid_rows(self) -> list[int]:
+        """Rows on which a right answer is worth more than a wrong one."""
+        return [row for row, level in self.levels.items() if level.span > EPSILON]
+
+    @property
+    def judges_answers(self) -> bool:
+        """Whether it reads a reference at all."""
+        return bool(self.column)
+
+    @property
+    def kind(self) -> str:
+        """The kind of most gold answers."""
+        kinds = [gold.kind for gold in self.golds if gold.kind != "none"]
+        return max(set(kinds), key=kinds.count) if kinds else "none"
+
+
+def guess_role(source: Source, column: str) -> str:
+    """Return the role that the source suggests when none is stated."""
+    if column or source.runs_code:
+        return "correctness"
+    marks = bool(source.tags or source.patterns or source.mentions_json)
+    measures = "completion_ids" in source.names or "len" in source.calls
+    return "length" if measures and not marks else "format"
+
+
+def candidate_answers(profile: Profile, session: Session, row: int) -> list[str]:
+    """Return texts that may be the right answer of a row."""
+    gold = profile.golds[row]
+    if gold.kind == "code":
+        return candidate_programs(session.rows[row], gold.value, profile.source)
+    if gold.kind == "none":
+        return ["42", '{"answer": 42}'] if not profile.column else []
+    return list(gold.candidates)
+
+
+def discover(profile: Profile, session: Session, rows: Sequence[int]) -> None:
+    """Find the forms that are paid and fill in the levels of ``rows``."""
+    usable = [row for row in rows if candidate_answers(profile, session, row)]
+    if not usable:
+        return
+    forms = distinct(candidate_forms(profile.source))
+    forms.sort(key=lambda form: not form.hinted)
+    profile.tried = len(forms)
+    found = _try_forms(profile, session, usable[:DISCOVERY_ROWS], forms)
+    profile.forms = found
+    for row in usable:
+        _measure(profile, session, row)
+
+
+def _try_forms(profile: Profile, session: Session, rows: Sequence[int], forms: Sequence[Form]) -> list[Form]:
+    totals: dict[int, float] = dict.fromkeys(range(len(forms)), 0.0)
+    best = float("-inf")
+    for number, row in enumerate(rows):
+        candidates = candidate_answers(profile, session, row)[:6]
+        for place, form in enumerate(forms):
+            if session.seconds_left <= 0 or (number and totals[place] < best - EPSILON):
+                continue
+            if place >= 12 and session.seconds_per_call > SLOW_CALL_S and best > EPSILON and form.rank >= 0:
+                continue
+            totals[place] += _best_score(session, row, form, candidates)
+        best = max(totals.values())
+    wrong = max(_wrong_score(profile, session, rows[0], form) for form in forms[:3])
+    del wrong
+    return best_forms(
+        [(form, totals[place]) for place, form in enumerate(forms) if totals[place] > float("-inf")], limit=6
+    )
+
+
+def _best_score(session: Session, row: int, form: Form, candidates: Sequence[str]) -> float:
+    results = session.singles([(row, form(candidate)) for candidate in candidates])
+    scores = [result.score for result in results if result.score is not None]
+    return max(scores, default=float("-inf"))
+
+
+def _wrong_score(profile: Profile, session: Session, row: int, form: Form) -> float:
+    wrong = wrong_texts(profile, session, row)
+    score = session.score(row, form(wrong[0])) if wrong else None
+    return score if score is not None else 0.0
+
+
+def wrong_texts(profile: Profile, session: Session, row: int) -> list[str]:
+    """Return wrong answers of a row."""
+    gold = profile.golds[row]
+    if gold.kind == "code":
+        return [wrong_program(session.rows[row], gold.value, profile.source)]
+    return list(gold.wrong) or (["zanzibar"] if profile.column else [])
+
+
+def _measure(profile: Profile, session: Session, row: int) -> None:
+    form = profile.forms[0] if profile.forms else None
+    if form is None:
+        return
+    candidates = candidate_answers(profile, session, row)
+    results = session.singles([(row, form(candidate)) for candidate in candidates])
+    scored = [(result.score, -place) for place, result in enumerate(results) if result.score is not None]
+    if not scored:
+        return
+    top, place = max(scored)
+    profile.answers[row] = candidates[-place]
+    profile.wrongs[row] = wrong_texts(profile, session, row)
+    lines = session.score(row, form(candidates[-place], LINES)) if not profile.column else None
+    prose = session.score(row, PROSE)
+    wrong = [session.score(row, form(text)) for text in profile.wrongs[row][:2]]
+    known = sorted(score for score in wrong if score is not None)
+    right = max(top, lines) if lines is not None else top
+    low = known[0] if known else (prose if prose is not None else 0.0)
+    profile.levels[row] = Levels(right, low, prose if prose is not None else 0.0)

@@ -1,0 +1,350 @@
+"""Runs the user's reward in a killable child process: one clock a call, and results are kept when it hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rlvr.audit import child
+from rlvr.errors import ConfigError, InfrastructureError, did_you_mean
+
+LOAD_SECONDS = 120.0
+CALL_SECONDS = 2.5
+Kind = Literal["scores", "exception", "exit", "hang", "crash", "shape", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """A function in a user's file."""
+
+    path: Path
+    attribute: str
+
+    def request(self) -> dict[str, Any]:
+        """Return what the child needs to load it."""
+        return {"path": str(self.path.resolve()), "attribute": self.attribute}
+
+
+@dataclass(frozen=True, slots=True)
+class PickledTarget:
+    """A callable that exists already, such as a component of a workspace.
+
+    Attributes:
+        pickled: The callable's own pickle.
+        name: Its name in messages.
+        file: The user's file behind it, or an empty string.
+    """
+
+    pickled: bytes
+    name: str
+    file: str = ""
+
+    def request(self) -> dict[str, Any]:
+        """Return what the child needs to load it."""
+        return {"pickled": self.pickled, "file": self.file, "sys_path": [path for path in sys.path if path]}
+
+
+Target = FileTarget | PickledTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the loaded callable's signature says."""
+
+    parameters: tuple[tuple[str, str, bool], ...]
+    is_async: bool
+    pickle_error: str
+    kind: str
+    name: str
+    file: str
+    line: int
+    reference_column: str | None = None
+
+    @property
+    def takes_any_keyword(self) -> bool:
+        """Whether it has ``**kwargs``."""
+        return any(kind == "VAR_KEYWORD" for _, kind, _ in self.parameters)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of its ordinary parameters."""
+        return [name for name, kind, _ in self.parameters if not kind.startswith("VAR_")]
+
+    @property
+    def required(self) -> list[str]:
+        """Names of the parameters without a default."""
+        return [
+            name for name, kind, default in self.parameters if not default and not kind.startswith("VAR_")
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the reward: rows by index with one completion text each."""
+
+    rows: tuple[int, ...]
+    texts: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one call gave.
+
+    Attributes:
+        kind: ``scores`` when the call returned a sequence, otherwise what happened instead.
+        scores: Floats and None; NaN and what is no number are in ``bad``.
+        bad: Position to what stood there instead of a finite number.
+        message: What was raised or returned, in words.
+        line: Line of the user's file, where it is known.
+        seconds: Time of the call.
+        mutated: Whether its inputs differ afterwards.
+        canary: What a completion wrote when it was executed; empty when it was not.
+        lines: Lines of the user's file that ran, when asked for.
+    """
+
+    kind: Kind
+    scores: tuple[float | None, ...] = ()
+    bad: Mapping[int, str] = field(default_factory=dict)
+    message: str = ""
+    line: int | None = None
+    seconds: float = 0.0
+    mutated: bool = False
+    canary: str = ""
+    lines: tuple[int, ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        """The only score of a call with one completion; None when there is none."""
+        return self.scores[0] if len(self.scores) == 1 else None
+
+
+class Runner:
+    """Holds one loaded reward; a context manager that leaves no process and no file behind.
+
+    Args:
+        target: The reward.
+        encode: Turns a call into the child's request (columns, prompts, completions as the convention says).
+
+    Raises:
+        ConfigError: ``audit.load`` when the file or the function cannot be loaded.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.folder = Path(tempfile.mkdtemp(prefix="rlvr-audit-"))
+        self.calls = 0
+        self._control, other = socket.socketpair()
+        try:
+            self._process = self._start(other)
+            self.facts = self._load()
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            other.close()
+
+    def _start(self, other: socket.socket) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
+            "OMP_NUM_THREADS": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            "TMPDIR": str(self.folder),
+        }
+        os.set_inheritable(other.fileno(), True)
+        return subprocess.Popen(
+            [sys.executable, "-P", child.__file__, str(other.fileno())],
+            pass_fds=[other.fileno()],
+            env=environment,
+            start_new_session=True,
+        )
+
+    def _load(self) -> Facts:
+        child.send(self._control, pickle.dumps({**self.target.request(), "folder": str(self.folder)}))
+        self._control.settimeout(LOAD_SECONDS)
+        try:
+            data = child.receive(self._control)
+        except TimeoutError:
+            raise _load_error(self.target, f"importing it took over {LOAD_SECONDS:g} s", "") from None
+        if data is None:
+            raise _load_error(self.target, f"importing it ended the process ({self._log()})", "")
+        found = json.loads(data)
+        if "load_failure" in found:
+            raise _load_failure(self.target, found["load_failure"])
+        self._control.settimeout(None)
+        parameters = tuple((name, kind, default) for name, kind, default in found.pop("parameters"))
+        return Facts(parameters=parameters, **found)
+
+    def _log(self) -> str:
+        path = self.folder / "output.log"
+        text = path.read_text("utf-8", "replace").strip() if path.is_file() else ""
+        return text.splitlines()[-1][:200] if text else "no message"
+
+    def worker(self) -> Worker:
+        """Return a fresh worker: the reward as it was right after loading."""
+        return Worker(self)
+
+    def fork(self) -> tuple[socket.socket, int]:
+        """Return the socket and the process id of a new worker.
+
+        Raises:
+            InfrastructureError: ``audit.worker`` when the process that holds the reward is gone.
+        """
+        ours, theirs = socket.socketpair()
+        try:
+            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+            ours.settimeout(10.0)
+            hello = child.receive(ours)
+        except OSError:
+            hello = None
+        finally:
+            theirs.close()
+        if hello is None:
+            ours.close()
+            raise InfrastructureError(
+                "audit.worker",
+                f"the process that holds the reward is gone ({self._log()})",
+                fix="run it again",
+            )
+        return ours, int(json.loads(hello)["pid"])
+
+    def stack_line(self, pid: int) -> int | None:
+        """Return the innermost line of the user's file at which worker ``pid`` hangs, or None."""
+        path = self.folder / f"stack-{pid}"
+        file = self.facts.file
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGUSR1)
+            time.sleep(0.05)
+            found = re.findall(r'File "(.+?)", line (\d+)', path.read_text("utf-8", "replace"))
+            own = [int(line) for name, line in found if os.path.realpath(name) == file]
+            return own[0] if own else None
+        return None
+
+    def close(self) -> None:
+        """End every process and remove the working folder."""
+        self._control.close()
+        process = getattr(self, "_process", None)
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Worker:
+    """One forked copy of the loaded reward; replaced by a fresh one after a hang or a crash."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._connection, self._pid = runner.fork()
+
+    def run(self, requests: Sequence[Mapping[str, Any]], clock: float = CALL_SECONDS) -> list[Result]:
+        """Run the calls in order, each under ``clock`` seconds; what hangs is killed and the rest goes on."""
+        results: list[Result] = []
+        while len(results) < len(requests):
+            if results:
+                self._replace()
+            results += self._some(requests[len(results) :], clock)
+        self.runner.calls += len(requests)
+        return results
+
+    def _some(self, requests: Sequence[Mapping[str, Any]], clock: float) -> list[Result]:
+        """Run calls until all are done or one of them took the worker down."""
+        self._connection.settimeout(clock)
+        results: list[Result] = []
+        try:
+            child.send(self._connection, pickle.dumps({"calls": list(requests)}))
+            for _ in requests:
+                data = child.receive(self._connection)
+                if data is None:
+                    return [*results, Result("crash", message="the process ended")]
+                results.append(_decoded(json.loads(data)))
+        except TimeoutError:
+            line = self.runner.stack_line(self._pid)
+            self._kill()
+            return [
+                *results,
+                Result("hang", message=f"no answer within {clock:g} s", line=line, seconds=clock),
+            ]
+        except (OSError, ValueError):
+            return [*results, Result("crash", message="the process ended")]
+        return results
+
+    def _replace(self) -> None:
+        self.close()
+        self._connection, self._pid = self.runner.fork()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End this worker and whatever it started."""
+        self._connection.close()
+        self._kill()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _decoded(answer: Mapping[str, Any]) -> Result:
+    common: dict[str, Any] = {
+        "seconds": answer.get("seconds", 0.0),
+        "mutated": answer.get("mutated", False),
+        "canary": answer.get("canary", ""),
+        "lines": tuple(answer.get("lines", ())),
+    }
+    if "error" in answer:
+        kind: Kind = "exit" if answer["exit"] else "exception"
+        message = f"{answer['error']}: {answer['message']}".rstrip(": ")
+        return Result(kind, message=message, line=answer["line"], **common)
+    if "shape" in answer:
+        return Result("shape", message=answer["shape"], **common)
+    raw = answer["scores"]
+    bad = {place: str(score["bad"]) for place, score in enumerate(raw) if isinstance(score, dict)}
+    scores = tuple(None if isinstance(score, dict) else score for score in raw)
+    return Result("scores", scores=scores, bad=bad, **common)
+
+
+def _load_failure(target: Target, failure: Mapping[str, Any]) -> ConfigError:
+    if failure["error"] == "LookupError" and isinstance(target, FileTarget):
+        known = json.loads(failure["message"])
+        hint = did_you_mean(target.attribute, known) or f"it has {', '.join(known) or 'no callables'}"
+        return _load_error(target, f"no function {target.attribute!r}", hint)
+    line = f" at line {failure['line']}" if failure.get("line") else ""
+    return _load_error(target, f"{failure['error']}: {failure['message']}{line}", "mend the file")
+
+
+def _load_error(target: Target, found: str, fix: str) -> ConfigError:
+    where = f"{target.path}:{target.attribute}" if isinstance(target, FileTarget) else target.name
+    return ConfigError("audit.load", found, where=where, expected="a reward that can be imported", fix=fix)
+
+
+def all_texts(calls: Iterable[Call]) -> list[str]:
+    """Return every completion of some calls, in order."""
+    return [text for call in calls for text in call.texts]

@@ -1,0 +1,225 @@
+"""Calls the reward as the trainer would: the calling convention is found out first, then every call uses it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlvr.audit.rows import REFERENCE_NAMES, AuditRow
+from rlvr.audit.runner import CALL_SECONDS, Facts, Result, Runner
+from rlvr.rewards.contract import TRAINER_KEYWORDS
+
+COMPLETION_NAMES = (
+    "completion",
+    "response",
+    "output",
+    "solution_str",
+    "generation",
+    "text",
+    "prediction",
+    "pred",
+    "model_output",
+    "generated",
+    "content",
+    "completion_text",
+    "response_text",
+    "pred_str",
+)
+PROMPT_PARAMETERS = ("prompt", "prompt_str", "question", "problem", "query")
+BATCH_NAMES = ("completions", "responses", "outputs", "generations", "predictions", "texts", "solutions_str")
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How the reward wants to be called.
+
+    Attributes:
+        mode: ``trl`` for a batch with keywords, ``sample`` for one completion a call.
+        chat: Whether completions are lists of messages.
+        allowed: Keywords it accepts, None when it accepts any.
+        aliases: Parameter to the column, or to ``@completions`` and the like, that fills it.
+        is_async: Whether it is awaited.
+        words: The same in words.
+    """
+
+    mode: str
+    chat: bool
+    allowed: frozenset[str] | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    is_async: bool = False
+
+    @property
+    def words(self) -> str:
+        """The convention in words, as printed."""
+        form = "chat completions (lists of messages)" if self.chat else "string completions"
+        call = (
+            "one completion a call" if self.mode == "sample" else "TRL batch (prompts, completions, columns)"
+        )
+        parts = ["async" if self.is_async else "sync", call, form]
+        if self.mode == "trl" and self.allowed is not None:
+            parts.append("without **kwargs")
+        if self.aliases:
+            parts.append(", ".join(f"{name} from {source}" for name, source in self.aliases.items()))
+        return "; ".join(parts)
+
+
+def convention_of(facts: Facts, rows: Sequence[AuditRow], columns: Sequence[str]) -> Convention:
+    """Return the convention that signature and data suggest; chat or string is settled by trying."""
+    names = set(facts.names)
+    chat = rows[0].is_chat
+    single = [name for name in COMPLETION_NAMES if name in names and name not in columns]
+    if single and not names & {"completions", *BATCH_NAMES} and "completion_ids" not in names:
+        aliases = {single[0]: "@completion"}
+        for name in facts.required:
+            if name not in aliases:
+                aliases[name] = _sample_source(name, columns)
+        return Convention("sample", False, None, aliases, facts.is_async)
+    aliases = {}
+    for name in facts.required:
+        if name not in TRAINER_KEYWORDS and name not in columns:
+            aliases[name] = "@completions" if name in BATCH_NAMES else _alias(name, columns)
+    allowed = None if facts.takes_any_keyword else frozenset(names)
+    return Convention("trl", chat, allowed, {k: v for k, v in aliases.items() if v}, facts.is_async)
+
+
+def _sample_source(name: str, columns: Sequence[str]) -> str:
+    if name in columns:
+        return name
+    if name in PROMPT_PARAMETERS:
+        return "@prompt"
+    if name == "extra_info":
+        return "@row"
+    return _alias(name, columns) or "@none"
+
+
+def _alias(name: str, columns: Sequence[str]) -> str:
+    """Return the column that a parameter without one most likely means."""
+    near = [one for one in columns if one.rstrip("s") == name.rstrip("s")]
+    known = [one for one in REFERENCE_NAMES if one in columns]
+    return (near or known or [""])[0]
+
+
+class Session:
+    """One reward with its rows: scores texts, keeps what was scored, and holds the audit's clock.
+
+    Args:
+        runner: The loaded reward.
+        rows: The user's rows.
+        convention: How to call it.
+        budget_s: Seconds after which further calls are skipped and reported as not checked.
+    """
+
+    def __init__(
+        self, runner: Runner, rows: Sequence[AuditRow], convention: Convention, budget_s: float
+    ) -> None:
+        self.runner = runner
+        self.rows = list(rows)
+        self.convention = convention
+        self.deadline = time.monotonic() + budget_s
+        self.extra_columns: dict[str, str] = {}
+        self._known: dict[tuple[int, str], Result] = {}
+        self._spent = 0.0
+        self._singles = 0
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the deadline, not below 0."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def seconds_per_call(self) -> float:
+        """Mean time of a call with one completion so far."""
+        return self._spent / self._singles if self._singles else 0.001
+
+    def with_chat(self, chat: bool) -> None:
+        """Pass completions as messages, or as strings, from now on."""
+        self.convention = replace(self.convention, chat=chat)
+        self._known.clear()
+
+    def request(self, rows: Sequence[int], texts: Sequence[str], **options: Any) -> dict[str, Any]:
+        """Return one call as the child expects it."""
+        if self.convention.mode == "sample":
+            arguments = [self._sample_arguments(row, text) for row, text in zip(rows, texts, strict=True)]
+            return {
+                "mode": "sample",
+                "arguments": arguments,
+                "prompts": [],
+                "completions": list(texts),
+                "columns": {},
+                **options,
+            }
+        completions = [self._completion(text) for text in texts]
+        names = dict.fromkeys(name for row in self.rows for name in row.columns)
+        columns: dict[str, Any] = {name: [self.rows[row].columns.get(name) for row in rows] for name in names}
+        for name, source in {**self.convention.aliases, **self.extra_columns}.items():
+            columns[name] = completions if source == "@completions" else columns.get(source)
+        return {
+            "mode": "trl",
+            "prompts": [self.rows[row].prompt for row in rows],
+            "completions": completions,
+            "columns": columns,
+            "allowed": self.convention.allowed,
+            **options,
+        }
+
+    def _completion(self, text: str) -> Any:
+        return [{"role": "assistant", "content": text}] if self.convention.chat else text
+
+    def _sample_arguments(self, row: int, text: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, source in self.convention.aliases.items():
+            if source == "@completion":
+                values[name] = self._completion(text)
+            elif source == "@prompt":
+                values[name] = self.rows[row].prompt_text
+            elif source == "@row":
+                values[name] = dict(self.rows[row].columns)
+            else:
+                values[name] = None if source == "@none" else self.rows[row].columns.get(source)
+        return values
+
+    def singles(
+        self, pairs: Iterable[tuple[int, str]], clock: float = CALL_SECONDS, *, isolated: bool = False
+    ) -> list[Result]:
+        """Score completions one by one, all in one fresh worker; known results are not asked for again.
+
+        Args:
+            pairs: Row and completion text.
+            clock: Seconds a call may take.
+            isolated: A fresh worker for every completion, for ones that may leave something behind.
+        """
+        wanted = list(pairs)
+        new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
+        for group in [[pair] for pair in new] if isolated else _chunks(new, 64):
+            if self.seconds_left <= 0:
+                break
+            self._score(group, min(clock, max(self.seconds_left, 0.5)))
+        skipped = Result("skipped", message="the audit's time was used up")
+        return [self._known.get(pair, skipped) for pair in wanted]
+
+    def _score(self, pairs: Sequence[tuple[int, str]], clock: float) -> None:
+        started = time.monotonic()
+        with self.runner.worker() as worker:
+            results = worker.run([self.request([row], [text]) for row, text in pairs], clock)
+        for pair, result in zip(pairs, results, strict=True):
+            self._known[pair] = result
+        if not any(result.kind == "hang" for result in results):
+            self._spent += time.monotonic() - started
+            self._singles += len(pairs)
+
+    def score(self, row: int, text: str) -> float | None:
+        """Return the score of one completion; None when the call gave none."""
+        return self.singles([(row, text)])[0].score
+
+    def sequence(
+        self, calls: Sequence[tuple[Sequence[int], Sequence[str]]], clock: float = 6.0, **options: Any
+    ) -> list[Result]:
+        """Run whole batches in one fresh worker, in order."""
+        with self.runner.worker() as worker:
+            return worker.run([self.request(rows, texts, **options) for rows, texts in calls], clock)
+
+
+def _chunks(values: Sequence[tuple[int, str]], size: int) -> list[Sequence[tuple[int, str]]]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
