@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rlvr.errors import ConfigError, InfrastructureError, RlvrError
 
+VISION_KEYS = frozenset({"vision_config", "vision_tower", "image_token_id", "image_token_index"})
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
-VISION_KEYS = ("vision_config", "vision_tower", "image_token_id", "image_token_index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,8 @@ def load_failed(location: Location, base: Path, error: BaseException) -> RlvrErr
 
 def is_vision_model(location: Location) -> bool:
     """Return whether a local checkpoint also reads images, by its configuration alone."""
-    path = Path(location.name) / "config.json"
-    if not path.is_file():
-        return False
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except ValueError:
+        found = json.loads((Path(location.name) / "config.json").read_text("utf-8"))
+    except (OSError, ValueError):
         return False
-    return any(key in found for key in VISION_KEYS)
+    return isinstance(found, dict) and bool(VISION_KEYS & found.keys())

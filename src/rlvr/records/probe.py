@@ -13,7 +13,7 @@ Verdict = Literal["no support", "rare", "sweet spot", "saturated", "undecided"]
 """The five verdicts; only ``sweet spot`` opens the gate."""
 
 Cause = Literal["grader", "truncated", "ill-formed", "wrong", "infrastructure", "right"]
-"""Why a completion was paid or not: the grader pays nothing, the cap ended it, no answer was found, or it is wrong."""
+"""Why a completion was paid or not: no answer is ever paid, the cap ended it, no answer was found, it is wrong."""
 
 Band = Literal["too hard", "hard", "middle", "easy", "too easy", "unknown"]
 """Difficulty of a prompt at the training temperature."""

@@ -1,0 +1,119 @@
+"""``rlvr probe``: does the model already succeed sometimes, and would groups hold both outcomes?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlvr.commands.output import console, emit_json, json_option, workspace_option
+
+if TYPE_CHECKING:
+    from rlvr.records.probe import ProbeRecord, Rate
+
+STYLES = {
+    "sweet spot": "bold green",
+    "saturated": "bold yellow",
+    "rare": "bold yellow",
+    "undecided": "bold blue",
+    "no support": "bold red",
+}
+BAR_WIDTH = 40
+
+
+@click.command(
+    "probe",
+    epilog="Examples: `rlvr probe`; `rlvr probe --rescore` after a change of the reward; "
+    "`rlvr probe --from completions.jsonl` without a model.",
+)
+@workspace_option
+@click.option("--rescore", is_flag=True, help="Score kept completions anew; no model is loaded.")
+@json_option
+def command(folder: Path, rescore: bool, as_json: bool) -> int:
+    """Sample the untrained model on distinct prompts and say whether there is anything to learn."""
+    from rlvr.commands.chain import Chain
+    from rlvr.commands.probing import Store, probe_workspace
+
+    chain = Chain(folder)
+    err = console(to_stderr=True)
+    record = probe_workspace(chain, rescore=rescore, quiet=as_json, say=err.print)
+    page = Store(chain).page
+    if as_json:
+        emit_json(as_object(record, page))
+    else:
+        print_record(record, page)
+    return 0 if record.passed else 3
+
+
+def as_object(record: ProbeRecord, page: Path | None) -> dict[str, Any]:
+    """Return the object that ``--json`` prints."""
+    plain = record.model_dump(mode="json", exclude={"examples"})
+    return {**plain, "page": str(page) if page else None}
+
+
+def print_record(record: ProbeRecord, page: Path | None) -> None:
+    """Print the summary for a person."""
+    from rich.markup import escape
+
+    out = console()
+    out.print(f"[{STYLES[record.verdict]}]{record.verdict}[/]  {escape(record.why.partition(': ')[2])}")
+    for name, rate in (
+        ("low temperature", record.success.low_temperature),
+        ("training temperature", record.success.training_temperature),
+    ):
+        if rate is not None:
+            out.print(f"  right at {name:<21} {_rate(rate)}")
+    _print_groups(record)
+    _print_histogram(record)
+    _print_causes(record)
+    for remark in record.remarks:
+        out.print(f"  [yellow]note[/] {escape(remark)}")
+    if record.next_step:
+        out.print(f"next: {escape(record.next_step)}")
+    if page is not None:
+        out.print(f"page: {escape(str(page))}")
+
+
+def _rate(rate: Rate) -> str:
+    from rlvr.probe.page import percent
+
+    return (
+        f"{percent(rate.rate, 1):>6}  ({percent(rate.low, 1)} to {percent(rate.high, 1)}; "
+        f"{rate.right} of {rate.samples} completions, {rate.prompts} prompts)"
+    )
+
+
+def _print_groups(record: ProbeRecord) -> None:
+    from rlvr.probe.page import percent
+
+    parts = [f"of {size}: {percent(share)}" for size, share in record.informative_groups.items()]
+    advice = f"; take groups of {record.group_size}" if record.group_size else ""
+    console().print(f"  groups with both outcomes     {', '.join(parts)}{advice}")
+
+
+def _print_histogram(record: ProbeRecord) -> None:
+    from rlvr.probe.page import bars
+
+    found = bars(record.histogram)
+    if not found:
+        return
+    out = console()
+    out.print(f"  prompts by right completions out of {len(found) - 1}:")
+    for bar in found:
+        width = round(bar["height"] / 100 * BAR_WIDTH)
+        style = "green" if bar["trains"] else "dim"
+        block = "█" * width or ("▏" if bar["count"] else "")
+        out.print(f"  {bar['label']:>4} [{style}]{block}[/] {bar['count']}")
+
+
+def _print_causes(record: ProbeRecord) -> None:
+    causes = record.causes
+    if not causes.zeros:
+        return
+    parts = [f"{causes.wrong} wrong", f"{causes.ill_formed} ill-formed", f"{causes.truncated} cut off"]
+    if causes.infrastructure:
+        parts.append(f"{causes.infrastructure} not judged")
+    if causes.gold_checked:
+        parts.append(f"the reward pays {causes.gold_paid} of {causes.gold_checked} references")
+    console().print(f"  not paid: {', '.join(parts)}")

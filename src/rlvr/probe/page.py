@@ -1,0 +1,111 @@
+"""The page ``probe.html``: one file, nothing fetched, light and dark; completions are shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from rlvr.records.probe import Cause, ProbeRecord, Rate
+
+COLOURS: Mapping[str, str] = {
+    "sweet spot": "good",
+    "saturated": "fair",
+    "rare": "fair",
+    "undecided": "open",
+    "no support": "bad",
+}
+KINDS: Mapping[Cause, tuple[str, str]] = {
+    "right": ("Right", "what training would reinforce"),
+    "wrong": ("Wrong", "an answer was read, and it is not right"),
+    "ill-formed": ("Ill-formed", "no answer could be read"),
+    "truncated": ("Cut off", "the length cap ended it"),
+    "infrastructure": ("Not judged", "the reward failed on it; it counts as nothing"),
+    "grader": ("Grader", ""),
+}
+CAUSE_WORDS: Mapping[Cause, str] = {
+    "grader": "the reward does not pay the reference answer: mend the reward",
+    "truncated": "the length cap ends completions: raise it",
+    "ill-formed": "no answer can be read: show the format in the prompt, or teach it",
+    "wrong": "answers are read and are not right",
+    "infrastructure": "the reward could not judge",
+    "right": "",
+}
+TABLE_ROWS = 400
+"""Prompts listed; the record has them all."""
+
+
+def render_page(record: ProbeRecord, *, title: str, model: str) -> str:
+    """Return the page as HTML.
+
+    Args:
+        record: What the probe found.
+        title: Name of the workspace or file.
+        model: Name of the model, or of the file's source.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters["percent"] = percent
+    source = files("rlvr.probe").joinpath("page.html.j2").read_text("utf-8")
+    return environment.from_string(source).render(
+        record=record,
+        title=title,
+        model=model,
+        colour=COLOURS[record.verdict],
+        reason=record.why.partition(": ")[2],
+        rates=_rates(record),
+        bars=bars(record.histogram),
+        causes=_causes(record),
+        kinds=_kinds(record),
+        prompts=record.prompts[:TABLE_ROWS],
+        cause_words=CAUSE_WORDS,
+    )
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """Return a share as a percentage; small ones keep a digit, unknown ones say so."""
+    if value is None:
+        return "not judged"
+    if 0 < value < 0.1 or 0.9 < value < 1:
+        digits = max(digits, 1)
+    return f"{value * 100:.{digits}f}%"
+
+
+def bars(histogram: list[int]) -> list[dict[str, Any]]:
+    """Return the histogram's bars: label, count, height in percent, and whether such a group trains anything."""
+    most = max(histogram, default=0)
+    last = len(histogram) - 1
+    return [
+        {
+            "label": str(right),
+            "count": number,
+            "height": round(100 * number / most, 1) if most else 0,
+            "trains": 0 < right < last,
+        }
+        for right, number in enumerate(histogram)
+    ]
+
+
+def _rates(record: ProbeRecord) -> list[tuple[str, Rate]]:
+    found = []
+    if record.success.low_temperature:
+        found.append(("low temperature", record.success.low_temperature))
+    if record.success.training_temperature:
+        found.append(("training temperature", record.success.training_temperature))
+    return found
+
+
+def _causes(record: ProbeRecord) -> list[tuple[str, int, float]]:
+    causes = record.causes
+    counts = (("wrong", causes.wrong), ("ill-formed", causes.ill_formed), ("cut off", causes.truncated))
+    return [(name, number, number / causes.zeros if causes.zeros else 0.0) for name, number in counts]
+
+
+def _kinds(record: ProbeRecord) -> list[dict[str, Any]]:
+    found = []
+    for kind, (name, words) in KINDS.items():
+        examples = [one for one in record.examples if one.cause == kind]
+        if examples:
+            found.append({"name": name, "words": words, "kind": kind, "examples": examples})
+    return found
