@@ -2,7 +2,8 @@
 
 Only definitions stand here, so that planning and watching read the same table. Nobody preselects a variant:
 the fields in :data:`OWNED_FIELDS` are refused as overrides and come only from ``rlvr variant RUN --apply``,
-with the evidence of the run attached. The one exception is a mixture-of-experts model (see :func:`required_for`).
+with the evidence of the run attached. The one exception is a mixture-of-experts model, see
+:func:`required_for`.
 
 Sources:
     DAPO: arXiv 2503.14476, sections 3.1 to 3.4 and 4.1.

@@ -1,0 +1,187 @@
+"""Entropy collapse and explosion.
+
+Entropy that falls is what learning looks like: healthy runs of this project's demo lose 79 to 88% of it while
+accuracy rises to .85. So a collapse is entropy under a tenth of its early level *and* no gain for it, or a run that
+stands still with its entropy spent and prompts unsolved.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from rlvr.records.watch import Confidence, Finding, Level, Proof
+from rlvr.watch.statistics import Series
+from rlvr.watch.symptoms.case import (
+    Case,
+    Progress,
+    Verdict,
+    clear,
+    early_and_late,
+    levelled,
+    measure,
+    needs,
+    proofs,
+)
+
+TENTH: Final = 0.1
+"""Entropy under this share of its early level is collapsed. Source: healthy runs keep 12 to 21%."""
+DOUBLE: Final = 2.0
+"""Entropy above this many times its early level explodes."""
+EXPLOSION_NATS: Final = 0.3
+"""An explosion has at least this entropy: doubling .02 means nothing."""
+STUCK_SHARE: Final = 0.25
+"""Share of all-wrong groups from which a standing run has prompts left that it no longer explores."""
+
+_SOURCE: Final = (
+    "healthy demo runs to .85 accuracy keep 12 to 21% of their entropy; arXiv 2505.22617 for entropy as what is spent "
+    "on reward"
+)
+_NEEDS: Final = "entropy (TRL logs it from 0.19 on), at least 8 rows"
+
+
+def judge_entropy(case: Case) -> list[Verdict]:
+    """Judge both directions of entropy."""
+    series = case.series("entropy")
+    if series is None:
+        return [needs("entropy-collapse", _NEEDS), needs("entropy-explosion", _NEEDS)]
+    return [_collapse(case, series), _explosion(case, series)]
+
+
+def _collapse(case: Case, series: Series) -> Verdict:
+    ratio, low, high = series.ratio()
+    since = series.last_stretch(np.asarray(series.smooth < TENTH * series.early.value))
+    if since is None or not high < 1.6 * TENTH:
+        return clear(
+            "entropy-collapse",
+            f"entropy keeps {ratio:.0%} of its early level (95% interval {low:.0%} to {high:.0%})",
+            f"a fall below {TENTH:.0%} of the early level",
+        )
+    progress = case.progress
+    diversity = _unsolved_diversity(case)
+    stuck = _stuck(case, series, since)
+    level, confidence = _collapse_level(progress, diversity, stuck, ratio)
+    parts = [
+        f"entropy went from {series.early.value:.3g} to {series.late.value:.3g} nats a token, {ratio:.1%} of its "
+        f"early level (95% interval {low:.1%} to {high:.1%})",
+        progress.words if progress else "nothing in the log says whether the run learned",
+        *([diversity[1]] if diversity else []),
+        *([stuck] if stuck else []),
+    ]
+    if level == "information" and progress and progress.excuses:
+        parts.append("entropy was spent on learning, so this is no collapse")
+    return Finding(
+        name="entropy-collapse",
+        level=level,
+        since_step=series.step(since),
+        evidence="; ".join(parts),
+        measures=[
+            *early_and_late(series, "entropy"),
+            *([measure(progress.label, progress.change)] if progress else []),
+        ],
+        confidence=confidence,
+        refuted_by="held-out accuracy that still rises, or distinct answers among unsolved prompts that hold their level",
+        action=_collapse_action(level),
+        source=_SOURCE,
+        metrics=["entropy", progress.metric if progress else "reward"],
+        proofs=_collapse_proofs(case) if level != "information" else [],
+    )
+
+
+def _collapse_level(
+    progress: Progress | None, diversity: tuple[bool, str] | None, stuck: str, ratio: float
+) -> tuple[Level, Confidence]:
+    excused = progress is not None and progress.excuses and not stuck
+    if diversity is not None and not diversity[0] and not stuck:
+        excused = True
+    level, confidence = levelled(
+        "flat" if stuck else progress.trend if progress else None, excused, severe=ratio < 0.02
+    )
+    return level, confidence
+
+
+def _collapse_action(level: Level) -> str:
+    if level == "information":
+        return "nothing to do; go on watching held-out accuracy"
+    return (
+        "read 20 completions of this run (`rlvr inspect --run RUN`), then change one thing: DAPO's wider upper clip "
+        "range with several updates a batch (`rlvr variant RUN`), from a checkpoint before the stretch"
+    )
+
+
+def _unsolved_diversity(case: Case) -> tuple[bool, str] | None:
+    """Return whether distinct answers among unsolved prompts fell, and the words for it."""
+    found = case.completions
+    if found is None or not found.knows_right:
+        return None
+    share = found.group_right_share
+    steps, values = found.by_step(np.where(share < 0.5, found.distinct_answers, np.nan))
+    if values.size < 8:
+        return None
+    series = Series(steps, values)
+    ratio, low, high = series.ratio()
+    words = (
+        f"distinct answers among unsolved groups went from {series.early.value:.2f} to {series.late.value:.2f} of the "
+        f"group ({ratio:.0%}, 95% interval {low:.0%} to {high:.0%})"
+    )
+    return high < 0.9 and ratio < 0.7, words
+
+
+def _stuck(case: Case, entropy: Series, since: int) -> str:
+    """Return why a run whose entropy is spent stands still with prompts unsolved; empty when it does not."""
+    bounds = case.all_wrong_bounds
+    witness = case.training_witness
+    if bounds is None or witness is None or bounds[0] < STUCK_SHARE:
+        return ""
+    series = witness[0]
+    start = int(np.searchsorted(series.steps, entropy.steps[since]))
+    rest = series.after(start)
+    if len(rest) < 8 or rest.change.high > 0.08 or len(rest) < 0.2 * len(series):
+        return ""
+    return (
+        f"since step {entropy.step(since)} {witness[2]} stands at {rest.late.value:.2f} "
+        f"({rest.change.value:+.2f}) with at least {bounds[0]:.0%} of groups all wrong"
+    )
+
+
+def _collapse_proofs(case: Case) -> list[Proof]:
+    found = case.completions
+    if found is None:
+        return []
+    late = found.steps >= np.quantile(found.steps, 0.9)
+    return proofs(case, np.asarray(late & ~found.right), found.steps)
+
+
+def _explosion(case: Case, series: Series) -> Verdict:
+    ratio, low, high = series.ratio()
+    grown = np.asarray(series.smooth > DOUBLE * series.early.value)
+    since = series.last_stretch(grown)
+    enough = series.late.value > EXPLOSION_NATS and series.change.z > 4 and low > 1.4
+    if since is None or not enough:
+        return clear(
+            "entropy-explosion",
+            f"entropy stands at {ratio:.0%} of its early level (95% interval {low:.0%} to {high:.0%})",
+            f"a rise above {DOUBLE:.0f} times the early level",
+        )
+    progress = case.progress
+    trend = progress.trend if progress else None
+    level, confidence = levelled(trend, bool(progress and progress.trend == "rising"), severe=ratio > 4)
+    parts = [
+        f"entropy went from {series.early.value:.3g} to {series.late.value:.3g} nats a token, {ratio:.1f} times its "
+        f"early level (95% interval {low:.1f} to {high:.1f})",
+        progress.words if progress else "nothing in the log says whether the run learned",
+    ]
+    return Finding(
+        name="entropy-explosion",
+        level=level,
+        since_step=series.step(since),
+        evidence="; ".join(parts),
+        measures=early_and_late(series, "entropy"),
+        confidence=confidence,
+        refuted_by="reward and held-out accuracy that rise together with entropy",
+        action="lower the learning rate (a tenth) and the temperature to 1, and restart from a checkpoint before the "
+        "stretch; look for an entropy bonus or a clip range that is too wide above",
+        source="this run's own early level; arXiv 2503.14476, figure 2, for healthy entropies under a wider clip range",
+        metrics=["entropy", progress.metric if progress else "reward"],
+    )

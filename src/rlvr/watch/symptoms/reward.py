@@ -1,0 +1,461 @@
+"""The reward: hacking, length that is paid, crash, plateau."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from rlvr.records.watch import Finding, Level, Measure, Proof
+from rlvr.watch.completions import Completions, Ints
+from rlvr.watch.history import Floats
+from rlvr.watch.metrics import is_correctness
+from rlvr.watch.statistics import Series, correlation_interval
+from rlvr.watch.symptoms.case import (
+    RISE,
+    Case,
+    Progress,
+    Verdict,
+    clear,
+    early_and_late,
+    measure,
+    needs,
+    progress_of,
+    proofs,
+)
+
+PAID: Final = 0.5
+"""Correlation of reward and length within groups at equal correctness from which length is paid."""
+AT_CEILING: Final = 0.9
+CRASH: Final = 0.4
+"""Share of what was reached, lost from the best stretch, that is a crash."""
+
+
+def judge_reward(case: Case) -> list[Verdict]:
+    """Judge the four symptoms of the reward."""
+    return [_hacking(case), _pays_length(case), _crash(case), _plateau(case)]
+
+
+# --- reward hacking -------------------------------------------------------------------------------------------
+
+
+def _hacking(case: Case) -> Verdict:
+    reward = case.scaled_reward()
+    if reward is None:
+        return needs("reward-hacking", "reward, at least 8 rows")
+    by_component = _stalled_component(case)
+    check = _independent(case)
+    if check is None:
+        return by_component or needs(
+            "reward-hacking",
+            "an independent check on held-out prompts (held_out/accuracy): what is logged is the same code as the reward",
+        )
+    return _diverges(case, reward, check) or by_component or _not_hacked(reward, check)
+
+
+def _independent(case: Case) -> Progress | None:
+    """Return progress by a check that is other code than what the reward grew by."""
+    if case.held_out_progress and case.facts.held_out_independent is not False:
+        return case.held_out_progress
+    accuracy = case.series("accuracy")
+    if accuracy is not None and not case.history.names.get("accuracy", "").startswith("reward"):
+        return progress_of(accuracy, "accuracy", "training accuracy")
+    return None
+
+
+def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
+    gained = reward.change
+    if not (gained.value > 0.08 and gained.z > 3.5):
+        return None
+    falls = check.trend == "falling"
+    few = len(case.series(check.metric, rows=3) or ()) < 8
+    flat_enough = check.change.high < max(0.4 * gained.value, RISE) or (
+        few and check.change.value < 0.2 * gained.value
+    )
+    if check.saturated and not falls:
+        return None
+    if not falls and (check.trend == "rising" or not flat_enough):
+        return None
+    since = _departs(reward)
+    level: Level = "critical" if falls or gained.value > 0.25 else "warning"
+    return Finding(
+        name="reward-hacking",
+        level=level,
+        since_step=since,
+        evidence=f"the reward went from {reward.early.value:.2f} to {reward.late.value:.2f} of its range "
+        f"({gained.value:+.2f}, 95% interval {gained.low:+.2f} to {gained.high:+.2f}) while {check.words}",
+        measures=[
+            measure("change of the reward (share of its range)", gained),
+            measure(f"change of {check.label} (share)", check.change),
+        ],
+        confidence="low" if few else "high",
+        refuted_by=f"{check.label} on more prompts that rises with the reward",
+        action="stop and read 20 completions with high reward (`rlvr inspect --run RUN`); run `rlvr audit` on what they "
+        "have in common; mend the reward before anything else changes",
+        source="reward and independent check part: arXiv 2210.10760; this run's own noise",
+        suspects_reward=True,
+        metrics=["reward", check.metric],
+        proofs=_paid_but_wrong(case),
+    )
+
+
+def _departs(reward: Series) -> int:
+    """Return the first step at which the reward has clearly left its early level for good."""
+    above = reward.smooth > reward.early.value + max(0.25 * reward.change.value, 2 * reward.early.error)
+    since = reward.last_stretch(np.asarray(above))
+    return reward.step(since if since is not None else 0)
+
+
+def _stalled_component(case: Case) -> Finding | None:
+    """A component that pays form stands at its ceiling while the one that pays correctness does not move."""
+    if not case.correctness:
+        return None
+    right = case.component(case.correctness)
+    if right is None:
+        return None
+    correct = progress_of(right, f"rewards/{case.correctness}", case.correctness)
+    if correct.trend in ("rising", "unknown") or correct.late.value > 0.7:
+        return None
+    for name in case.history.components:
+        series = case.component(name)
+        if name == case.correctness or is_correctness(name) or series is None:
+            continue
+        top = max(1.0, float(series.values.max()))
+        rose = series.change.value > 0.2 * top and series.change.z > 4
+        if rose and series.late.value > AT_CEILING * top and len(series) >= 20:
+            return _stalled(case, name, series, correct)
+    return None
+
+
+def _stalled(case: Case, name: str, series: Series, correct: Progress) -> Finding:
+    since = series.last_stretch(np.asarray(series.smooth > AT_CEILING * max(1.0, float(series.values.max()))))
+    return Finding(
+        name="reward-hacking",
+        level="critical" if correct.trend == "falling" else "warning",
+        since_step=series.step(since if since is not None else 0),
+        evidence=f"{name} went from {series.early.value:.2f} to its ceiling ({series.late.value:.2f}) while {correct.words}",
+        measures=[*early_and_late(series, "reward", name), measure(correct.label, correct.change)],
+        confidence="medium",
+        refuted_by=f"{correct.label} that begins to rise now that {name} is learnt",
+        action=f"read 20 completions (`rlvr inspect --run RUN`); give {name} less weight than correctness, or pay it only "
+        "on answers that could be read",
+        source="a component at its ceiling while correctness stalls; this run's own noise",
+        suspects_reward=True,
+        metrics=["reward", f"rewards/{name}", correct.metric],
+        proofs=_paid_but_wrong(case),
+    )
+
+
+def _not_hacked(reward: Series, check: Progress) -> Verdict:
+    return clear(
+        "reward-hacking",
+        f"the reward changed by {reward.change.value:+.2f} of its range; {check.words}",
+        f"the independent check staying {max(0.0, check.change.high - check.change.value):.2f} behind",
+    )
+
+
+def _paid_but_wrong(case: Case) -> list[Proof]:
+    found = case.completions
+    if found is None:
+        return []
+    late = found.steps >= np.quantile(found.steps, 0.8)
+    wanted = late & ~found.right if found.knows_right and found.right_by == "outcome" else late
+    return proofs(case, np.asarray(wanted), np.nan_to_num(found.rewards, nan=-np.inf))
+
+
+# --- reward pays length ---------------------------------------------------------------------------------------
+
+
+def _pays_length(case: Case) -> Verdict:
+    found = case.completions
+    if found is None:
+        return _length_by_log(case) or needs("reward-pays-length", "completions with rewards and outcome")
+    if not found.knows_right:
+        return _length_by_log(case) or needs(
+            "reward-pays-length", "outcome, or a reward that says correctness, by completion"
+        )
+    r, slope, pairs, silent = _within_correlation(found)
+    low, high = correlation_interval(r, pairs)
+    if silent:
+        return _length_by_log(case) or clear(
+            "reward-pays-length", "within groups, equal correctness earned equal reward throughout"
+        )
+    strong = (low > 0.25 if r > 0 else high < -0.25) and abs(r) > 0.35
+    if not strong or pairs < 20:
+        smallest = f"a correlation beyond {max(abs(low), abs(high), 0.35):.2f}"
+        return clear("reward-pays-length", f"within groups at equal correctness reward and length correlate by {r:+.2f} "
+                     f"(95% interval {low:+.2f} to {high:+.2f}, {pairs:.0f} pairs)", smallest)  # fmt: skip
+    return _length_paid(case, found, (r, low, high, slope, pairs))
+
+
+def _within_correlation(found: Completions) -> tuple[float, float, float, bool]:
+    """Correlate reward with length within groups at equal correctness.
+
+    Components of few levels that pay form (a tag is there or not) are held equal too, since a cut-off answer lacks
+    its tag for a reason.
+
+    Returns:
+        Correlation, reward per length unit, independent pairs, and whether hardly any stratum has reward variance.
+    """
+    keys = [found.groups, found.outcomes.astype(np.int64)]
+    for name, values in found.components.items():
+        levels, index = np.unique(np.nan_to_num(values, nan=-1e9), return_inverse=True)
+        if levels.size <= 4 and is_correctness(name) is not None and "len" not in name.lower():
+            keys.append(index)
+    strata = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
+    finite = np.isfinite(found.rewards) & np.isfinite(found.lengths)
+    return _pooled(found.rewards[finite], found.lengths[finite], strata[finite])
+
+
+def _pooled(rewards: Floats, lengths: Floats, strata: Ints) -> tuple[float, float, float, bool]:
+    if rewards.size == 0:
+        return 0.0, 0.0, 0.0, True
+    count = np.maximum(np.bincount(strata), 1)
+    x = lengths - (np.bincount(strata, weights=lengths) / count)[strata]
+    y = rewards - (np.bincount(strata, weights=rewards) / count)[strata]
+    moves = (np.bincount(strata, weights=np.abs(y)) > 1e-7)[strata] & (
+        np.bincount(strata, weights=np.abs(x)) > 0
+    )[strata]
+    varied = (np.bincount(strata, weights=np.abs(x)) > 0)[strata]
+    if moves.sum() < max(8, 0.05 * varied.sum()):
+        return 0.0, 0.0, 0.0, True
+    xx, yy, xy = float(x[moves] @ x[moves]), float(y[moves] @ y[moves]), float(x[moves] @ y[moves])
+    pairs = float(moves.sum() - np.unique(strata[moves]).size)
+    return (xy / np.sqrt(xx * yy) if xx * yy > 0 else 0.0), (xy / xx if xx > 0 else 0.0), pairs, False
+
+
+def _length_paid(
+    case: Case, found: Completions, numbers: tuple[float, float, float, float, float]
+) -> Finding:
+    r, low, high, slope, pairs = numbers
+    declared = bool(case.facts.pays_length) and r < 0
+    strong = abs(r) > PAID
+    growth = _length_growth(case)
+    follows = growth is not None and (growth[0] > 1.3 if r > 0 else growth[0] < 0.75)
+    level: Level = "information" if declared or not strong else "critical" if follows else "warning"
+    direction = "longer" if r > 0 else "shorter"
+    moved = f"; mean length changed by a factor of {growth[0]:.2f}" if growth else ""
+    return Finding(
+        name="reward-pays-length",
+        level=level,
+        since_step=int(found.steps[0]),
+        evidence=f"within groups at equal correctness, {direction} completions earn more: correlation {r:+.2f} (95% "
+        f"interval {low:+.2f} to {high:+.2f}, {pairs:.0f} pairs), {slope * 100:+.3g} reward per 100 {found.length_unit}"
+        + moved
+        + (f"; {', '.join(case.facts.pays_length)} does so as configured" if declared else ""),
+        measures=[measure_r(r, low, high)],
+        confidence="high" if pairs > 100 else "medium",
+        refuted_by="a partial credit that longer answers deserve: read pairs of equal correctness and different length",
+        action="nothing to do: it was asked for"
+        if declared
+        else "mend the reward so that equal answers earn the same, "
+        "rescore (`rlvr inspect --rescore`), read again, then train; a variant of the loss does not help",
+        source="GRPO divides by the group's spread, so even .001 a token is a full-size push in an all-wrong group",
+        suspects_reward=not declared,
+        metrics=["length", "reward"],
+        proofs=_length_pair(case, found, r),
+    )
+
+
+def measure_r(r: float, low: float, high: float) -> Measure:
+    """Return a correlation as a measure."""
+    return Measure(what="correlation of reward and length within groups at equal correctness", value=round(r, 4),
+                   low=round(low, 4), high=round(high, 4))  # fmt: skip
+
+
+def _length_growth(case: Case) -> tuple[float, float, float] | None:
+    length = case.series("length")
+    return length.ratio() if length else None
+
+
+def _length_pair(case: Case, found: Completions, r: float) -> list[Proof]:
+    """Return the best and the worst paid completion of the group with the widest spread at equal correctness."""
+    spread = found.group_spread.copy()
+    mixed = found.group_right_share
+    spread[~np.isfinite(spread) | ((mixed > 0) & (mixed < 1))] = -1
+    if not spread.size or spread.max() <= 0:
+        return []
+    members = found.groups == int(spread.argmax())
+    best = proofs(case, np.asarray(members), found.rewards, 1)
+    worst = proofs(case, np.asarray(members), -found.rewards, 1)
+    return best + worst
+
+
+def _length_by_log(case: Case) -> Finding | None:
+    """Without outcomes: reward and length that rise in step while correctness stands still."""
+    length, reward = case.series("length"), case.scaled_reward()
+    check = case.held_out_progress or (
+        progress_of(*case.correctness_series) if case.correctness_series else None
+    )
+    if length is None or reward is None or check is None or check.trend == "rising":
+        return None
+    growth, low, _ = length.ratio()
+    if (
+        low < 1.3
+        or reward.change.z < 3.5
+        or reward.change.value < 0.08
+        or check.change.high > 0.5 * reward.change.value
+    ):
+        return None
+    shared = np.isfinite(case.history.columns["length"]) & np.isfinite(case.history.columns["reward"])
+    r = float(
+        np.corrcoef(case.history.columns["length"][shared], case.history.columns["reward"][shared])[0, 1]
+    )
+    if r < 0.6:
+        return None
+    return Finding(
+        name="reward-pays-length",
+        level="warning",
+        since_step=_departs(reward),
+        evidence=f"reward and length rise together (correlation over steps {r:+.2f}; length by a factor of {growth:.2f}) "
+        f"while {check.words}",
+        measures=early_and_late(length, "length"),
+        confidence="low",
+        refuted_by="completions: within groups at equal correctness, no correlation of reward and length",
+        action="keep completions with their outcome and look again; read 20 of the longest (`rlvr inspect --run RUN`)",
+        source="this run's own noise",
+        suspects_reward=True,
+        metrics=["length", "reward", check.metric],
+    )
+
+
+# --- crash and plateau ----------------------------------------------------------------------------------------
+
+
+def _crash(case: Case) -> Verdict:
+    witnesses = [w for w in (case.training_witness, _held_out_witness(case), _reward_witness(case)) if w]
+    if not witnesses:
+        return needs("reward-crash", "reward, at least 8 rows")
+    found = [finding for witness in witnesses if (finding := _crashed(*witness))]
+    if found:
+        return max(found, key=lambda f: ("information", "warning", "critical").index(f.level))
+    series, _, label = witnesses[0]
+    best, _ = series.peak
+    return clear("reward-crash", f"{label} ends at {series.late.value:.2f}, its best stretch is {best.value:.2f}",
+                 f"a loss of {max(CRASH * best.value, 5 * series.late.error):.2f}")  # fmt: skip
+
+
+def _held_out_witness(case: Case) -> tuple[Series, str, str] | None:
+    series = case.series("held_out")
+    return (series, "held_out", "held-out accuracy") if series else None
+
+
+def _reward_witness(case: Case) -> tuple[Series, str, str] | None:
+    series = case.scaled_reward()
+    return (series, "reward", f"reward (share of {case.ceiling:.3g})") if series else None
+
+
+def _crashed(series: Series, metric: str, label: str) -> Finding | None:
+    best, at = series.peak
+    floor = min(0.0, float(series.values.min()))
+    reached = best.value - floor
+    rest = series.after(at)
+    if reached < 0.05 or len(rest) < 3:
+        return None
+    lowest = float(rest.smooth.min())
+    lost, deepest = best.minus(series.late), best.value - lowest
+    if lost.value >= CRASH * reached and lost.z > 5 and lost.value > 0.05:
+        since = series.last_stretch(np.asarray(series.smooth < best.value - 0.5 * lost.value))
+        return _crash_finding(series, metric, label, best.value, at, since, gone=lost.value / reached)
+    if lost.value >= 0.25 * reached and lost.z > 6 and lost.value > 0.1:
+        since = series.last_stretch(np.asarray(series.smooth < best.value - 0.5 * lost.value))
+        return _crash_finding(
+            series, metric, label, best.value, at, since, gone=lost.value / reached, level="warning"
+        )
+    if deepest >= 0.5 * reached and deepest > 5 * series.noise and len(rest) >= 8:
+        return _crash_finding(
+            series, metric, label, best.value, at, None, gone=deepest / reached, level="information"
+        )
+    return None
+
+
+def _crash_finding(
+    series: Series, metric: str, label: str, best: float, at: int, since: int | None, *, gone: float,
+    level: Level = "critical",
+) -> Finding:  # fmt: skip
+    recovered = level == "information"
+    tail = "and came back" if recovered else f"to {series.late.value:.2f}"
+    return Finding(
+        name="reward-crash",
+        level=level,
+        since_step=series.step(since if since is not None else at),
+        until_step=series.step(len(series) - series.edge) if recovered else None,
+        evidence=f"{label} fell from {best:.2f} around step {series.step(at)} {tail}: {gone:.0%} of what was reached was "
+        f"lost (noise of single rows: {series.noise:.2f})",
+        measures=early_and_late(series, metric, label),
+        confidence="high",
+        refuted_by="harder prompts from that step on (a curriculum), or a reward that changed",
+        action="go back to the checkpoint before the fall; lower the learning rate (a third), warm it up, keep "
+        "max_grad_norm" if not recovered else "look at the learning rate and the gradient norm at that step",
+        source="the run's own best stretch; five standard errors",
+        metrics=[metric, "grad_norm"],
+    )  # fmt: skip
+
+
+def _plateau(case: Case) -> Verdict:
+    witness = _held_out_witness(case) or case.training_witness
+    if witness is None:
+        return needs("plateau", "reward, at least 8 rows")
+    series, metric, label = witness
+    smallest = f"a rise of {max(RISE, 1.96 * series.change.error):.2f} over the run"
+    progress = progress_of(series, metric, label)
+    if progress.saturated:
+        return clear("plateau", f"{label} stands at {series.late.value:.2f}: little is left", smallest)
+    if len(series) < 12 or series.change.error * 1.96 > 0.12:
+        return needs("plateau", "more rows, or less noise", smallest)
+    if abs(series.change.value) < RISE and series.change.high < 0.08 and len(series) >= 16:
+        best, _ = series.peak
+        if best.value - series.early.value < 0.1:
+            return _flat(case, series, metric, label, 0, since_start=True)
+    start = _flat_from(series)
+    if start is not None and progress.trend == "rising":
+        return _flat(case, series, metric, label, start, since_start=False)
+    return clear("plateau", progress.words, smallest)
+
+
+def _flat_from(series: Series) -> int | None:
+    """Return the row from which the last 40% or more stand still; None when they move."""
+    for start in (int(0.25 * len(series)), int(0.4 * len(series)), int(0.6 * len(series))):
+        rest = series.after(start)
+        if (
+            len(rest) >= 16
+            and abs(rest.change.value) < 0.02
+            and rest.change.high < 0.05
+            and rest.change.low > -0.05
+        ):
+            return start
+    return None
+
+
+def _flat(case: Case, series: Series, metric: str, label: str, start: int, *, since_start: bool) -> Finding:
+    rest = series.after(start)
+    long_and_low = len(rest) >= 40 and len(rest) >= 0.6 * len(series) and series.late.value < 0.5
+    level: Level = "warning" if since_start or long_and_low else "information"
+    change = rest.change
+    return Finding(
+        name="plateau",
+        level=level,
+        since_step=series.step(start),
+        evidence=f"{label} stands at {series.late.value:.2f} since step {series.step(start)}: {change.value:+.3f} over "
+        f"{len(rest)} rows (95% interval {change.low:+.3f} to {change.high:+.3f})"
+        + ("; it never rose" if since_start else ""),
+        measures=early_and_late(series, metric, label),
+        confidence="medium",
+        refuted_by="a rise on more held-out prompts, or after the learning rate's warm-up",
+        action=_plateau_action(case, since_start=since_start),
+        source="a change under .03 of the full score, by this run's own noise",
+        metrics=[metric, "zero_variance_share", "learning_rate"],
+    )
+
+
+def _plateau_action(case: Case, *, since_start: bool) -> str:
+    zero = case.series("zero_variance_share")
+    if zero is not None and zero.late.value > 0.5:
+        return "too few groups carry signal: see no-signal"
+    rate = case.series("learning_rate")
+    top = f" ({rate.values.max():.1e} at most)" if rate is not None else ""
+    if since_start:
+        return f"look at the learning rate{top} and the precision (bf16 weights at 5e-7 train nothing); then groups"
+    return (
+        f"look at the learning rate{top}, whether its schedule has ended, and the share of groups with signal"
+    )
