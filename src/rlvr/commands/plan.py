@@ -11,6 +11,7 @@ import click
 from rlvr.commands.output import console, emit_json, json_option, workspace_option
 
 if TYPE_CHECKING:
+    from rlvr.commands.chain import Chain
     from rlvr.records.plan import PlanRecord
 
 GIB = 1024**3
@@ -56,7 +57,7 @@ def command(folder: Path, as_json: bool, fields: bool, **options: Any) -> int:
     if fields:
         _print_fields(as_json)
         return 0
-    record = _by_name(options) if options["model"] else _of_workspace(folder)
+    record = _by_name(options) if options["model"] else plan_workspace(_chain(folder))
     if as_json:
         emit_json(as_object(record))
     else:
@@ -90,14 +91,19 @@ def _by_name(options: dict[str, Any]) -> PlanRecord:
     return build_plan(inputs_by_name(options))
 
 
-def _of_workspace(folder: Path) -> PlanRecord:
+def _chain(folder: Path) -> Chain:
     from rlvr.commands.chain import Chain
+
+    return Chain(folder)
+
+
+def plan_workspace(chain: Chain) -> PlanRecord:
+    """Plan a workspace and write the record of the gate."""
     from rlvr.commands.plan_inputs import inputs_of_workspace
     from rlvr.plan.build import build_plan
     from rlvr.records.base import Fingerprints
     from rlvr.workspace import stamp
 
-    chain = Chain(folder)
     inputs = inputs_of_workspace(chain)
     record = build_plan(inputs)
     now = chain.fingerprints
