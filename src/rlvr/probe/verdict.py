@@ -7,7 +7,7 @@ Two questions are asked of distinct prompts, each by the confidence sequence of 
 - *signal*: do more than 0.5% of groups at the training temperature hold both outcomes? A mean of 50% from prompts
   that always or never succeed trains nothing.
 
-Zone of indifference: success from 1% to 5%, signal from 0.5% to 10% of groups. Outside it at most 5% of models are
+Zone of indifference: success from 1% to 4%, signal from 0.5% to 12% of groups. Outside it at most 5% of models are
 let through wrongly and at most 5% stopped wrongly (``benchmarks/probe.py``); inside, any verdict is a fair one.
 """
 
@@ -28,11 +28,11 @@ HOPELESS = 0.01
 """Success at or below which a model must not be let through."""
 RARE = 0.02
 """Success that is called rare when it is surely below this."""
-PROMISING = 0.05
+PROMISING = 0.04
 """Success from which a model must not be stopped."""
 SILENT = 0.005
 """Share of groups with a signal at or below which training would be idle."""
-SPEAKING = 0.10
+SPEAKING = 0.12
 """Share of groups with a signal that training must not be kept from."""
 NEARLY_ALWAYS = 0.95
 SURELY_MOST = 0.90
