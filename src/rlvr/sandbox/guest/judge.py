@@ -1,0 +1,6 @@
+"""The judge (to be filled)."""
+
+
+def serve_judge() -> None:
+    """Judge."""
+    raise NotImplementedError
