@@ -42,6 +42,7 @@ def attest(
     simulated: bool = False,
     *,
     drawn: Sequence[str] = (),
+    exist: tuple[int, int] | None = None,
     made_at: str = "",
     version: str = "",
     source: str = "probe",
@@ -58,6 +59,7 @@ def attest(
         reader: Who to name where nobody read yet; otherwise the first reader stands.
         simulated: A program read: good for the demo alone.
         drawn: Completions drawn for reading, for counting the unread.
+        exist: Distinct paid and unpaid samples in the pool; counted when not given.
         made_at: UTC time, ISO 8601.
         version: Version of rlvr.
         source: ``probe`` or a run's name.
@@ -72,7 +74,7 @@ def attest(
     table = tabulate((one.verdict == "pass", one.outcome == "right") for one in standing)
     within = interval(table.agreed, table.total)
     agreement = kappa(table)
-    paid, unpaid = count_sides(samples, scores)
+    paid, unpaid = exist or count_sides(samples, scores)
     fields: dict[str, Any] = {
         "made_at": made_at,
         "version": version,

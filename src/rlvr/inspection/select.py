@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import random
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -164,7 +164,7 @@ class _Seen:
 
     def __init__(self, drawn: Iterable[Candidate]) -> None:
         self._texts: set[tuple[bool, str, str]] = set()
-        self._pieces: dict[tuple[bool, str], list[frozenset[int]]] = defaultdict(list)
+        self._known: dict[tuple[bool, str], list[_Pieces]] = defaultdict(list)
         for one in drawn:
             self.take(one)
 
@@ -175,22 +175,28 @@ class _Seen:
         place = "" if one.score.outcome == "ill-formed" else one.sample.row_hash
         if (one.paid, place, text) in self._texts:
             return False
-        pieces = _pieces(text)
-        known = self._pieces[one.paid, one.sample.row_hash]
-        if any(_alike(pieces, other) for other in known):
+        pieces = _Pieces(text)
+        known = self._known[one.paid, one.sample.row_hash]
+        if any(_alike(pieces.found, other.found) for other in known):
             return False
         self._texts.add((one.paid, place, text))
         known.append(pieces)
         return True
 
 
-def _pieces(text: str) -> frozenset[int]:
-    words = re.findall(r"\w+|[^\w\s]", text)
-    if len(words) < 4 * SHINGLE_WORDS:
-        return frozenset()  # short texts differ by one word that may be the answer: only equal ones count
-    return frozenset(
-        hash(tuple(words[start : start + SHINGLE_WORDS])) for start in range(len(words) - SHINGLE_WORDS + 1)
-    )
+class _Pieces:
+    """The five-word pieces of a text, cut only when there is something to compare with."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @functools.cached_property
+    def found(self) -> frozenset[int]:
+        words = self._text.split()
+        if len(words) < 4 * SHINGLE_WORDS:
+            return frozenset()  # short texts differ by one word that may be the answer: only equal ones count
+        shifted = (words[start:] for start in range(SHINGLE_WORDS))
+        return frozenset(map(hash, zip(*shifted, strict=False)))
 
 
 def _alike(left: frozenset[int], right: frozenset[int]) -> bool:
