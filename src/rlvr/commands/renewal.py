@@ -13,7 +13,12 @@ from rlvr.commands.chain import Chain
 from rlvr.errors import RlvrError
 
 if TYPE_CHECKING:
+    from rlvr.commands.probing import Store
     from rlvr.gates import ChainStatus
+    from rlvr.records.samples import Sample, ScoredSample
+
+COMPARED = "compared"
+"""Key in the store's notes: the reward that was found to judge differently."""
 
 
 def renewed_status(folder: Path) -> ChainStatus:
@@ -36,5 +41,48 @@ def renewed_chain(folder: Path) -> tuple[Chain, ChainStatus]:
 
 
 def _renew(chain: Chain, stale: set[str]) -> bool:
-    del chain, stale
-    return False
+    """Score the kept completions anew; when all scores are as before, carry probe and inspection over."""
+    from rlvr.commands.probing import Store, probe_workspace
+    from rlvr.inspection.attestation import changed_scores
+    from rlvr.records.samples import ScoredSample
+    from rlvr.workspace import read_lines
+
+    store, reward = Store(chain), chain.fingerprints.reward
+    samples = store.samples()
+    if not samples or store.made.get(COMPARED) == reward or _asks_a_server(chain):
+        return False
+    old = read_lines(store.scores, ScoredSample)
+    new = _rescored(chain, store, samples)
+    if changed_scores(old, new):
+        store.note(**{COMPARED: reward})  # so that the next `status` does not score again in vain
+        return False
+    if "inspect" in stale:
+        _renew_inspection(chain, old, new)
+    if "probe" in stale:
+        probe_workspace(chain, rescore=True, quiet=True)
+    return True
+
+
+def _asks_a_server(chain: Chain) -> bool:
+    return any(reward.use == "judge" for reward in chain.config.rewards)
+
+
+def _rescored(chain: Chain, store: Store, samples: list[Sample]) -> list[ScoredSample]:
+    from rlvr.commands.probing import score_samples
+
+    return score_samples(chain.scorer, samples, chat=bool(store.made.get("chat", True)))
+
+
+def _renew_inspection(chain: Chain, old: list[ScoredSample], new: list[ScoredSample]) -> None:
+    from rlvr.inspection.attestation import renew
+    from rlvr.inspection.folder import InspectionFolder
+    from rlvr.records.inspection import Attestation
+    from rlvr.workspace import now
+
+    folder = InspectionFolder.of_gates(chain.workspace.gates)
+    attestation = folder.attestation()
+    if attestation is None:
+        return
+    renewed = renew(attestation, folder.labels(), old, new, reward=chain.fingerprints.reward, at=now())
+    if isinstance(renewed, Attestation):
+        folder.write_attestation(renewed)
