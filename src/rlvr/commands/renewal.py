@@ -57,7 +57,7 @@ def _renew(chain: Chain, stale: set[str]) -> bool:
         store.note(**{COMPARED: reward})  # so that the next `status` does not score again in vain
         return False
     if "inspect" in stale:
-        _renew_inspection(chain, old, new)
+        _renew_inspection(chain, new)
     if "probe" in stale:
         probe_workspace(chain, rescore=True, quiet=True)
     return True
@@ -73,16 +73,19 @@ def _rescored(chain: Chain, store: Store, samples: list[Sample]) -> list[ScoredS
     return score_samples(chain.scorer, samples, chat=bool(store.made.get("chat", True)))
 
 
-def _renew_inspection(chain: Chain, old: list[ScoredSample], new: list[ScoredSample]) -> None:
+def _renew_inspection(chain: Chain, new: list[ScoredSample]) -> None:
+    """Compare with the scores that the labels were read against, which another rescore has not replaced."""
     from rlvr.inspection.attestation import renew
     from rlvr.inspection.folder import InspectionFolder
     from rlvr.records.inspection import Attestation
     from rlvr.workspace import now
 
-    folder = InspectionFolder.of_gates(chain.workspace.gates)
-    attestation = folder.attestation()
-    if attestation is None:
-        return
-    renewed = renew(attestation, folder.labels(), old, new, reward=chain.fingerprints.reward, at=now())
-    if isinstance(renewed, Attestation):
-        folder.write_attestation(renewed)
+    folder, reward = InspectionFolder.of_gates(chain.workspace.gates), chain.fingerprints.reward
+    with chain.workspace.lock("inspect"):
+        attestation, kept = folder.attestation(), folder.kept_scores()
+        if attestation is None or kept is None:
+            return
+        renewed = renew(attestation, folder.labels(), kept.scores, new, reward=reward, at=now())
+        if isinstance(renewed, Attestation):
+            folder.write_attestation(renewed)
+            folder.keep_scores(new, reward)

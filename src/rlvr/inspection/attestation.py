@@ -17,11 +17,13 @@ from rlvr.inspection.select import (
 )
 from rlvr.records.base import Fingerprints
 from rlvr.records.inspection import (
+    SIMULATED_READER,
     Attestation,
     FreshReadings,
     InterReader,
     Pace,
     Renewal,
+    Reopening,
     Side,
     Standing,
 )
@@ -48,6 +50,7 @@ def attest(
     source: str = "probe",
     needed: int = LEAST_READINGS,
     renewals: Sequence[Renewal] = (),
+    reopenings: Sequence[Reopening] = (),
 ) -> Attestation:
     """Sum up what was read.
 
@@ -65,10 +68,12 @@ def attest(
         source: ``probe`` or a run's name.
         needed: Readings that the rules ask for: 50, or 20 for a run's own completions.
         renewals: Earlier renewals, kept on record.
+        reopenings: Times that a run closed the gate again.
 
     Returns:
         The attestation; ``passed``, ``why`` and ``refusals`` follow from the rules of passing.
     """
+    simulated = simulated or SIMULATED_READER in labels.readers
     by_id = {score.completion_id: score for score in scores}
     standing = _standing(labels, by_id)
     table = tabulate((one.verdict == "pass", one.outcome == "right") for one in standing)
@@ -104,6 +109,7 @@ def attest(
         "pace": pace([]) if simulated else reading_pace(labels),
         "standing": standing,
         "renewals": list(renewals),
+        "reopened": still_reopened(labels, reopenings),
         "read_at_step": max(
             (one.step for one in samples if one.completion_id in labels.standing()), default=-1
         ),
@@ -210,6 +216,30 @@ def reading_pace(labels: Labels) -> Pace:
     return min(paces, key=lambda one: one.ratio) if paces else pace([])
 
 
+def still_reopened(labels: Labels, reopenings: Iterable[Reopening]) -> str:
+    """Return why a run closed the gate, or an empty string when twenty fresh readings have answered it."""
+    for one in reopenings:
+        since = sum(held.at > one.at for held in labels.standing().values())
+        if not one.answered_at and since < FRESH_AFTER_MEND:
+            return (
+                f"reopened by run {one.run}: {one.symptom}"
+                + (f" ({one.evidence})" if one.evidence else "")
+                + f"; read {FRESH_AFTER_MEND} of its completions: `rlvr inspect --run {one.run}`"
+            )
+    return ""
+
+
+def reinspection_due(step: int, every: int | None, read_at_step: int) -> bool:
+    """Whether a run is due for another on-policy reading.
+
+    Args:
+        step: Optimizer step now.
+        every: ``watch.reinspect_every``; None for never.
+        read_at_step: Step of the newest completion that was read; negative before the first reading.
+    """
+    return every is not None and step - max(read_at_step, 0) >= every
+
+
 def rules(found: Attestation, labels: Labels) -> list[str]:
     """Return each rule of passing that does not hold, the most useful to hear first."""
     return [
@@ -217,6 +247,7 @@ def rules(found: Attestation, labels: Labels) -> list[str]:
         *_nothing_open(found),
         *_both_sides(found),
         *_fresh_enough(found),
+        *([found.reopened] if found.reopened else []),
         *_second_reader(found, labels),
         *_readable_pace(found.pace),
     ]
@@ -301,7 +332,6 @@ def evaluate_gate(
     *,
     changed_rows: float = 0.0,
     is_demo: bool = False,
-    reopened: str = "",
 ) -> GateAnswer:
     """Answer for the inspection alone.
 
@@ -310,7 +340,6 @@ def evaluate_gate(
         now: Fingerprints of the workspace as it stands, ``labels`` among them.
         changed_rows: Share of training rows that the inspection has not seen, in [0, 1].
         is_demo: Whether this is the untouched demo, the only place for a simulated reader.
-        reopened: Why a run reopened the gate, or empty.
     """
     if attestation is None:
         return GateAnswer(False, "nobody has read any sample: rlvr inspect", {})
@@ -318,8 +347,6 @@ def evaluate_gate(
     changed = closing_changes(attestation.made_from, now, changed_rows)
     if changed:
         return GateAnswer(False, f"{' and '.join(changed)} changed since {attestation.made_at}", evidence)
-    if reopened:
-        return GateAnswer(False, reopened, evidence)
     if attestation.simulated and not is_demo:
         why = "its reader was simulated, which counts in the demo alone: a person must read"
         return GateAnswer(False, why, evidence)
@@ -347,13 +374,12 @@ class Refusal(NamedTuple):
 
 
 def changed_scores(old: Sequence[ScoredSample], new: Sequence[ScoredSample]) -> list[str]:
-    """Return the completions whose outcome, total or component score differs, or that only one side has."""
+    """Return the completions of both whose outcome, total or component score differs."""
     before = {score.completion_id: _compared(score) for score in old}
-    after = {score.completion_id: _compared(score) for score in new}
     return [
-        identifier
-        for identifier in dict.fromkeys([*before, *after])
-        if before.get(identifier) != after.get(identifier)
+        score.completion_id
+        for score in new
+        if score.completion_id in before and before[score.completion_id] != _compared(score)
     ]
 
 
@@ -386,6 +412,9 @@ def renew(
         The attestation under the new fingerprint, with the renewal on record; or why it stays closed.
     """
     changed = changed_scores(old, new)
+    unscored = labels.standing().keys() - {score.completion_id for score in new}
+    if unscored:
+        return Refusal(f"{len(unscored)} labelled completions were not scored again", sorted(unscored))
     if changed:
         labelled = sum(identifier in labels.standing() for identifier in changed)
         return Refusal(

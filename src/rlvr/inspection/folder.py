@@ -4,7 +4,8 @@
     samples.jsonl     the drawn samples; labels stay checkable when the probe samples anew
     labels.jsonl      one event a line; see labels.py
     rows.json         hashes of the training rows that the pool was sampled from
-    reopened.jsonl    why a run reopened the gate
+    scores.json       the scores that the labels were last compared with, and the reward that gave them
+    reopened.jsonl    why a run closed the gate again
     earlier-N/        the same files of a reading that was started over
 
 One process writes at a time (the workspace's lock), so two tabs, or a page and a terminal, cannot interleave.
@@ -18,10 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from rlvr.errors import DataError
-from rlvr.inspection.labels import Labels, check_chain, fold, labels_fingerprint, next_event
+from rlvr.inspection.attestation import still_reopened
+from rlvr.inspection.labels import Judgement, Labels, check_chain, fold, labels_fingerprint, next_event
 from rlvr.inspection.select import select_samples
 from rlvr.records.base import Fingerprints
-from rlvr.records.inspection import Attestation, Draw, EventKind, LabelEvent, Selection, Verdict
+from rlvr.records.inspection import (
+    Attestation,
+    Draw,
+    EventKind,
+    KeptScores,
+    LabelEvent,
+    Reopening,
+    Selection,
+    Verdict,
+)
 from rlvr.records.samples import Sample, ScoredSample
 from rlvr.workspace import (
     append_lines,
@@ -114,6 +125,51 @@ class InspectionFolder:
         rows: list[str] = json.loads(path.read_text("utf-8"))["rows"] if path.is_file() else []
         return rows
 
+    def kept_scores(self) -> KeptScores | None:
+        """Return the scores that the labels were last compared with, or None before the first sitting."""
+        return read_record(self.root / "scores.json", KeptScores)
+
+    def keep_scores(self, scores: Sequence[ScoredSample], reward: str) -> None:
+        """Write down what the labels are compared with from now on."""
+        record = KeptScores(
+            **stamp(Fingerprints(reward=reward)), passed=True, reward=reward, scores=list(scores)
+        )
+        write_record(self.root / "scores.json", record)
+
+    def reopenings(self) -> list[Reopening]:
+        """Return the times that a run closed the gate again; a later line about the same one replaces it."""
+        found = read_lines(self.root / "reopened.jsonl", Reopening)
+        return list({(one.at, one.run, one.symptom): one for one in found}.values())
+
+    def reopen(self, reopening: Reopening) -> None:
+        """Close the gate again: a run shows a symptom that names the reward."""
+        append_lines(self.root / "reopened.jsonl", [reopening])
+        before = self.attestation()
+        why = still_reopened(self.labels(), self.reopenings())
+        if before is not None and why:
+            refusals = [why, *(one for one in before.refusals if one != why)]
+            closed = {"passed": False, "why": why, "reopened": why, "refusals": refusals}
+            self.write_attestation(before.model_copy(update=closed))
+
+    def answer_reopenings(self, run: str) -> int:
+        """Note that the run's own completions were read and agreed on; returns how many reopenings that answers."""
+        waiting = [one for one in self.reopenings() if one.run == run and not one.answered_at]
+        answered = [one.model_copy(update={"answered_at": now()}) for one in waiting]
+        append_lines(self.root / "reopened.jsonl", answered)
+        return len(answered)
+
+    def cases(self) -> list[tuple[Sample, Judgement]]:
+        """Return every labelled completion, of earlier readings too: the reward's regression tests."""
+        found: dict[str, tuple[Sample, Judgement]] = {}
+        earlier = sorted(self.root.glob("earlier-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+        for root in [*earlier, self.root]:
+            one = InspectionFolder(root, self.record_path)
+            samples = {sample.completion_id: sample for sample in one.samples()}
+            for identifier, judgement in one.labels().standing().items():
+                if identifier in samples:
+                    found[identifier] = samples[identifier], judgement
+        return list(found.values())
+
     def draw(
         self,
         samples: Sequence[Sample],
@@ -147,7 +203,8 @@ class InspectionFolder:
 
     def start_over(self) -> Path | None:
         """Put the reading so far aside, under ``earlier-N``; returns where, or None when there was none."""
-        present = [self.selection_path, self.samples_path, self.labels_path, self.root / "rows.json"]
+        present = [self.selection_path, self.samples_path, self.labels_path]
+        present += [self.root / "rows.json", self.root / "scores.json"]
         present = [path for path in present if path.exists()]
         if not present:
             return None

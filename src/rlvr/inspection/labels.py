@@ -27,6 +27,7 @@ class Judgement:
         epoch: Mends of the reward before the first decided reading; -1 while undecided.
         seconds: Time of each blind reading.
         characters: Length of the completion.
+        at: UTC time of the first decided reading, ISO 8601.
         reversals: Changes between pass and fail.
         reasons: Why each change was made.
         note: The latest note.
@@ -40,6 +41,7 @@ class Judgement:
     epoch: int = -1
     seconds: list[float] = field(default_factory=list)
     characters: int = 0
+    at: str = ""
     reversals: int = 0
     reasons: list[str] = field(default_factory=list)
     note: str = ""
@@ -138,7 +140,7 @@ class Labels:
         judgement.characters = event.characters
         judgement.verdict = event.verdict
         if judgement.decided and judgement.epoch < 0:
-            judgement.epoch = self.epoch
+            judgement.epoch, judgement.at = self.epoch, event.at
 
 
 def _change(judgement: Judgement, event: LabelEvent) -> None:

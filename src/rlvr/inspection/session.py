@@ -18,6 +18,7 @@ from rlvr.inspection.folder import InspectionFolder, LabelBook
 from rlvr.inspection.labels import Judgement, Labels
 from rlvr.inspection.select import (
     DEFAULT_COUNT,
+    FRESH_AFTER_MEND,
     JUDGEABLE,
     LEAST_A_SIDE,
     LEAST_READINGS,
@@ -114,7 +115,6 @@ class Sitting:
         rules: How many samples.
         clock: Seconds that only go forward; tests bring their own.
         rescore: Scores the pool again under the reward as it stands now; None where that is not possible.
-        keep_scores: Writes the new scores down.
         utc: Time for the record.
         version: Of rlvr, for the record.
     """
@@ -125,7 +125,6 @@ class Sitting:
     rules: Rules = Rules()
     clock: Callable[[], float] = time.monotonic
     rescore: Callable[[], Pool] | None = None
-    keep_scores: Callable[[Pool], None] | None = None
     utc: Callable[[], str] = now
     version: str = ""
 
@@ -134,7 +133,9 @@ class Sitting:
         self.book = LabelBook(self.folder)
         before = self.folder.attestation()
         self._renewals: list[Renewal] = list(before.renewals) if before else []
+        self._reopenings = self.folder.reopenings()
         self._shown: dict[tuple[str, int], float] = {}
+        self.mended_before = self._compare(self.pool)
         self._take_pool(self.pool)
         self.top_up()
 
@@ -239,9 +240,15 @@ class Sitting:
             side_paid = side_unpaid = 0  # a run's own completions come as they are
         sides = {"least_paid": max(side_paid, 0), "least_unpaid": max(side_unpaid, 0)}
         fresh = found.fresh.needed - found.fresh.read if found.fresh else 0
+        if found.reopened:
+            fresh = max(fresh, self._reopened_shortage())
         undecided = len(found.unsure)  # read again, not replaced
         short = max(found.needed - found.read - undecided, fresh) - len(waiting)
         return max(short, sum(sides.values())), sides
+
+    def _reopened_shortage(self) -> int:
+        latest = max(one.at for one in self._reopenings if not one.answered_at)
+        return FRESH_AFTER_MEND - sum(one.at > latest for one in self.labels.standing().values())
 
     @property
     def exhausted(self) -> bool:
@@ -338,39 +345,40 @@ class Sitting:
         """
         if self.rescore is None:
             raise UsageError("inspect.no-rescore", "these samples cannot be scored again here")
-        new = self.rescore()
+        before, new = self.pool, self.rescore()
         with self.lock:
-            return self._take(new)
-
-    def _take(self, new: Pool) -> Rescored:
-        before, old = self.pool.fingerprints.reward, self.pool.scores
-        changed = changed_scores(old, new.scores)
-        same = before == new.fingerprints.reward and not changed
-        open_before = set(self.attestation().open_disagreements)
-        if not same:
-            # The event comes before the scores: a kill between them asks for fresh samples once too often at worst.
-            self.book.add("rescored", at=self.utc(), changed=changed, reward=new.fingerprints.reward)
-            if not changed:
-                self._renewals.append(
-                    Renewal(
-                        at=self.utc(),
-                        reward_before=before,
-                        reward_after=new.fingerprints.reward,
-                        compared=len(new.scores),
-                    )
-                )
-            if self.keep_scores is not None:
-                self.keep_scores(new)
-        self._take_pool(new)
-        self.top_up()
-        found = self._save(always=True)
+            open_before = set(self.attestation().open_disagreements)
+            changed = self._compare(new)
+            self._take_pool(new)
+            self.top_up()
+            found = self._save(always=True)
         return Rescored(
             changed=changed,
             labelled=sum(one in self.labels.standing() for one in changed),
             closed=len(open_before - set(found.open_disagreements)),
             fresh_needed=max(found.fresh.needed - found.fresh.read, 0) if found.fresh else 0,
-            same_reward=same,
+            same_reward=before.fingerprints.reward == new.fingerprints.reward and not changed,
         )
+
+    def _compare(self, new: Pool) -> list[str]:
+        """Note a mend since the labels were last compared with scores, whoever scored again."""
+        kept, reward = self.folder.kept_scores(), new.fingerprints.reward
+        changed = changed_scores(kept.scores, new.scores) if kept else []
+        if kept and (changed or kept.reward != reward):
+            # The event comes before the scores: a kill between them asks for fresh samples once too often at worst.
+            self.book.add("rescored", at=self.utc(), changed=changed, reward=reward)
+            if not changed:
+                self._renewals.append(
+                    Renewal(
+                        at=self.utc(),
+                        reward_before=kept.reward,
+                        reward_after=reward,
+                        compared=len(new.scores),
+                    )
+                )
+        if kept is None or kept.reward != reward or kept.scores != list(new.scores):
+            self.folder.keep_scores(new.scores, reward)
+        return changed
 
     def _check_revision(self, identifier: str, revision: int) -> None:
         if revision != self.revision(identifier):
@@ -412,6 +420,7 @@ class Sitting:
             source=self.pool.source,
             needed=self.rules.needed,
             renewals=self._renewals,
+            reopenings=self._reopenings,
         )
 
     def goal(self) -> int:

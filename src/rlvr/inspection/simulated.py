@@ -11,11 +11,9 @@ from rlvr.inspection.attestation import attest
 from rlvr.inspection.folder import InspectionFolder, LabelBook
 from rlvr.inspection.select import DEFAULT_COUNT, LEAST_READINGS, require_enough
 from rlvr.records.base import Fingerprints
-from rlvr.records.inspection import Attestation, Verdict
+from rlvr.records.inspection import SIMULATED_READER, Attestation, Verdict
 from rlvr.records.samples import Sample, ScoredSample
 from rlvr.workspace import now
-
-SIMULATED_READER = "simulated reader (a program, for the demo alone)"
 
 
 def simulated_reader(
@@ -49,6 +47,7 @@ def simulated_reader(
     require_enough(samples, scores, LEAST_READINGS)
     folder.start_over()
     selection = folder.draw(samples, scores, count, seed, reason="first", made_from=fingerprints, rows=rows)
+    folder.keep_scores(scores, fingerprints.reward)
     by_id = {sample.completion_id: sample for sample in samples}
     paid = {score.completion_id: score.outcome == "right" for score in scores}
     book = LabelBook(folder)

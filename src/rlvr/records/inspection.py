@@ -7,9 +7,13 @@ from typing import Literal
 from pydantic import Field
 
 from rlvr.records.base import Frozen, Record
+from rlvr.records.samples import ScoredSample
 
 Verdict = Literal["pass", "fail", "unsure"]
 """A reader's judgement of one completion; ``unsure`` asks for a second reading."""
+
+SIMULATED_READER = "simulated reader (a program, for the demo alone)"
+"""Name under which the demo's program reads; labels under it never make an attestation that counts elsewhere."""
 
 EventKind = Literal["judged", "noted", "changed", "rescored"]
 
@@ -143,6 +147,36 @@ class Standing(Frozen):
     total: float | None
 
 
+class Reopening(Frozen):
+    """A run closed the gate again, because a symptom names the reward; fresh readings open it.
+
+    Attributes:
+        at: UTC time, ISO 8601.
+        run: The run.
+        step: Training step of the symptom; -1 when it holds for the whole run.
+        symptom: Its name.
+        evidence: What was seen, in a sentence.
+        answered_at: When fresh readings answered it; empty while open.
+    """
+
+    at: str
+    run: str
+    step: int = -1
+    symptom: str
+    evidence: str = ""
+    answered_at: str = ""
+
+
+class KeptScores(Record):
+    """The scores that the labels were last compared with, and the reward that gave them.
+
+    The inspection keeps its own copy, so that a mend is noticed whoever scored the completions again.
+    """
+
+    reward: str
+    scores: list[ScoredSample]
+
+
 class Renewal(Frozen):
     """A change of the reward's text that left every label and every stored score as it was."""
 
@@ -182,6 +216,7 @@ class Attestation(Record):
         pace: See :class:`Pace`.
         standing: The labels, each with the score stored beside it.
         renewals: Changes of the reward that renewed this attestation by themselves.
+        reopened: Why a run closed the gate again; empty when none did, or fresh readings answered it.
         read_at_step: For a run: the training step of the newest completion read.
     """
 
@@ -211,4 +246,5 @@ class Attestation(Record):
     pace: Pace
     standing: list[Standing]
     renewals: list[Renewal] = Field(default_factory=list)
+    reopened: str = ""
     read_at_step: int = -1

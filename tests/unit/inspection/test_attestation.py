@@ -227,11 +227,6 @@ class TestGate:
         assert not evaluate_gate(found, PRINTS).passed
         assert evaluate_gate(found, PRINTS, is_demo=True).passed
 
-    def test_reopened_by_a_run(self, passed):
-        answer = evaluate_gate(passed, PRINTS, reopened="run base: reward pays length")
-        assert not answer.passed
-        assert "pays length" in answer.why
-
 
 class TestRenewal:
     def test_same_scores_renew(self, made, pool):
