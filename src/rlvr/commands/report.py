@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 
 
-@click.command("report", epilog="Examples: rlvr report base-1 | rlvr report outputs/ -o page.html")
+@click.command(
+    "report",
+    epilog="Examples: rlvr report base-1 | rlvr report base-1 base-2 | rlvr report outputs/ -o page.html",
+)
 @click.argument("run", required=False)
+@click.argument("other", required=False)
 @click.option("--no-samples", is_flag=True, help="Leave prompts and completions out of the page.")
 @click.option(
     "-o",
@@ -27,14 +31,19 @@ PAGE = "report.html"
 )
 @workspace_option
 @json_option
-def command(run: str | None, no_samples: bool, output: Path | None, folder: Path, as_json: bool) -> None:
+def command(
+    run: str | None, other: str | None, no_samples: bool, output: Path | None, folder: Path, as_json: bool
+) -> None:
     """Write one self-contained page: the verdict on RUN, its evidence, and the record of every gate.
 
-    RUN is a run of the workspace (the latest without RUN), or any folder that TRL wrote. The page opens from disk and
-    loads nothing.
+    RUN is a run of the workspace (the latest without RUN), or any folder that TRL wrote. With OTHER the two are
+    compared. The page opens from disk and loads nothing.
     """
     from rlvr.commands.report_inputs import open_place
 
+    if run is not None and other is not None:
+        _compare(open_place(run, folder), open_place(other, folder), not no_samples, output, as_json)
+        return
     place, chain = open_place(run, folder)
     page, inputs = write_page(place, chain, samples=not no_samples, output=output)
     if as_json:
@@ -60,6 +69,38 @@ def write_page(
     page = output or place / PAGE
     write_atomic(page, write_report(inputs).encode("utf-8", "backslashreplace"))
     return page, inputs
+
+
+def _compare(
+    first: tuple[Path, Chain | None],
+    second: tuple[Path, Chain | None],
+    samples: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    from rlvr.commands.report_inputs import gather
+    from rlvr.report.compare import compare, differences, write_comparison
+    from rlvr.workspace import write_atomic
+
+    one, two = gather(*first, samples=samples), gather(*second, samples=samples)
+    page = output or second[0] / f"against-{one.name}.html"
+    write_atomic(page, write_comparison(one, two).encode("utf-8", "backslashreplace"))
+    found = compare(one, two)
+    if not as_json:
+        console().print(f"{found.sentence}\npage: [bold]{page}[/]")
+        return
+    emit_json(
+        {
+            "report": str(page),
+            "verdict": found.word,
+            "sentence": found.sentence,
+            "change": found.change._asdict() if found.change else None,
+            "differences": [
+                {"field": field, "first": old, "second": new, "why": why}
+                for field, old, new, why in differences(one.manifest, two.manifest)
+            ],
+        }
+    )
 
 
 def as_object(page: Path, inputs: ReportInputs) -> dict[str, Any]:

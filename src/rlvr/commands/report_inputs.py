@@ -16,7 +16,9 @@ from rlvr.workspace import now, read_objects, read_record
 if TYPE_CHECKING:
     from rlvr.commands.chain import Chain
     from rlvr.records.base import Record
+    from rlvr.records.watch import Findings
     from rlvr.report.inputs import ReportInputs
+    from rlvr.watch.ingest import Source
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -67,12 +69,17 @@ def gather(place: Path, chain: Chain | None, *, samples: bool = True) -> ReportI
 
     missing: list[str] = []
     manifest = _record(place / "manifest.json", Manifest, missing)
+    name = place.absolute().name
+    if manifest is not None and manifest.name != name:
+        missing.append(f"The folder was renamed: its manifest calls the run {manifest.name}.")
+        manifest = manifest.model_copy(update={"name": name})
     after = _record(place / "evaluation.json", Evaluation, missing)
     before = _before(chain, missing)
-    log = _log(place, missing)
+    source = _watched(place)
+    log = _log(place, source, missing)
     _say_absent(place, manifest is not None, chain is not None, before, after, missing)
     return ReportInputs(
-        name=manifest.name if manifest else place.absolute().name,
+        name=name,
         manifest=manifest,
         log=log,
         rollouts=_rollouts(place, missing),
@@ -80,6 +87,7 @@ def gather(place: Path, chain: Chain | None, *, samples: bool = True) -> ReportI
         after=after,
         status=_attempt(chain.status, missing, "the gates are shown as the run began") if chain else None,
         reading=_record(place / "inspect.json", Attestation, missing),
+        findings=_findings(source),
         missing=missing,
         samples=samples,
         source=str(place),
@@ -122,7 +130,23 @@ def _lenient(path: Path, kind: type[R]) -> R | None:
         return None
 
 
-def _log(place: Path, missing: list[str]) -> list[dict[str, Any]]:
+def _watched(place: Path) -> Source | None:
+    """Return the run as watching reads it, whatever wrote it; None where there is nothing to judge."""
+    from rlvr.watch.ingest import read_source
+
+    try:
+        return read_source(place)
+    except RlvrError:
+        return None
+
+
+def _findings(source: Source | None) -> Findings | None:
+    from rlvr.watch.judge import judge_source
+
+    return judge_source(source) if source is not None else None
+
+
+def _log(place: Path, source: Source | None, missing: list[str]) -> list[dict[str, Any]]:
     try:
         rows = read_objects(place / "log.jsonl")
     except DataError as error:
@@ -130,29 +154,21 @@ def _log(place: Path, missing: list[str]) -> list[dict[str, Any]]:
         rows = []
     if rows:
         return rows
-    history = _trainer_history(place)
-    if not history:
-        missing.append(
-            "No logged numbers: neither log.jsonl nor a trainer_state.json holds any, so no curves."
-        )
-    return history
+    rows = _history_rows(source) if source is not None else []
+    if not rows:
+        missing.append("No logged numbers that a curve could be drawn from.")
+    return rows
 
 
-def _trainer_history(place: Path) -> list[dict[str, Any]]:
-    """Return the log of the newest ``trainer_state.json`` under a folder."""
-    found = [*place.glob("trainer_state.json"), *place.glob("checkpoint-*/trainer_state.json")]
-    found += place.glob("trainer/checkpoint-*/trainer_state.json")
-    best: list[dict[str, Any]] = []
-    for path in found:
-        try:
-            history = json.loads(path.read_text("utf-8"))["log_history"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        rows = [
-            row for row in history if isinstance(row, dict) and "step" in row and "train_runtime" not in row
-        ]
-        best = max(best, rows, key=len)
-    return best
+def _history_rows(source: Source) -> list[dict[str, Any]]:
+    """Return a history that watching read as rows under its own names, with components under TRL's."""
+    history = source.history
+    columns = {name: values for name, values in history.columns.items() if len(values) == len(history)}
+    columns |= {f"rewards/{name}/mean": one.mean for name, one in history.components.items()}
+    return [
+        {"step": float(step), **{name: float(values[row]) for name, values in columns.items()}}
+        for row, step in enumerate(history.steps)
+    ]
 
 
 def _rollouts(place: Path, missing: list[str]) -> list[dict[str, Any]]:

@@ -74,7 +74,7 @@ PANELS: tuple[Panel, ...] = (
         "weighted sum",
         "What was optimised; alone it is no evidence of skill.",
         (Wanted("total", ("reward",), 1),),
-        metrics=("reward", "component_mean"),
+        metrics=("reward",),
         absent="The log has no column reward.",
     ),
     Panel(
@@ -83,11 +83,11 @@ PANELS: tuple[Panel, ...] = (
         "share",
         "Training prompts as the reward judges them, held-out prompts where they were measured.",
         (
-            Wanted("training", ("rlvr/right_share",), 1),
-            Wanted("held out", ("held_out/accuracy", "eval_held_out/accuracy"), 2),
+            Wanted("training", ("rlvr/right_share", "accuracy"), 1),
+            Wanted("held out", ("held_out/accuracy", "held_out"), 2),
         ),
         percent=True,
-        metrics=("accuracy", "right_share", "held_out_accuracy", "held_out"),
+        metrics=("accuracy", "held_out"),
     ),
     Panel(
         "groups",
@@ -96,11 +96,11 @@ PANELS: tuple[Panel, ...] = (
         "A group whose completions are all paid alike moves nothing.",
         (
             Wanted("informative", ("rlvr/informative_groups",), 1),
-            Wanted("all right", ("rlvr/all_right_groups",), 3),
-            Wanted("all wrong", ("rlvr/all_wrong_groups",), 2),
+            Wanted("all right", ("rlvr/all_right_groups", "all_right_share"), 3),
+            Wanted("all wrong", ("rlvr/all_wrong_groups", "all_wrong_share"), 2),
         ),
         percent=True,
-        metrics=("zero_variance_share", "informative_groups"),
+        metrics=("zero_variance_share", "all_wrong_share", "all_right_share"),
         absent="Shares of informative groups are not in this log.",
     ),
     Panel(
@@ -108,7 +108,7 @@ PANELS: tuple[Panel, ...] = (
         "Length",
         "tokens a completion",
         "Growth among wrong answers alone is a symptom; growth with skill is not.",
-        (Wanted("mean", ("completions/mean_length", "completion_length"), 1),),
+        (Wanted("mean", ("completions/mean_length", "completion_length", "length"), 1),),
         metrics=("length", "wrong_length", "right_length"),
         absent="The log has no column completions/mean_length.",
     ),
@@ -117,7 +117,7 @@ PANELS: tuple[Panel, ...] = (
         "Cut off by the cap",
         "share",
         "Over 10% the cap decides what is learned.",
-        (Wanted("truncated", ("completions/clipped_ratio",), 1),),
+        (Wanted("truncated", ("completions/clipped_ratio", "truncated_share"), 1),),
         percent=True,
         metrics=("truncated_share",),
     ),
@@ -152,8 +152,8 @@ PANELS: tuple[Panel, ...] = (
         "Engine against trainer",
         "difference of log-probabilities",
         "About .02 is healthy; more means that the two disagree about the policy.",
-        (Wanted("mean difference", ("sampling/sampling_logp_difference/mean",), 1),),
-        metrics=("engine_difference", "engine_gap", "sampling_difference"),
+        (Wanted("mean difference", ("sampling/sampling_logp_difference/mean", "logp_difference"), 1),),
+        metrics=("logp_difference", "ratio_max"),
     ),
 )
 
@@ -215,7 +215,7 @@ def _extra(key: str, log: Sequence[Row], rollouts: Sequence[Row]) -> list[Series
             for tone, name in enumerate(names, start=2)
         ]
     if key == "groups" and not points(log, "rlvr/informative_groups"):
-        plain = points(log, "frac_reward_zero_std")
+        plain = points(log, "frac_reward_zero_std", "zero_variance_share")
         return [Series("informative", [(x, 1 - y) for x, y in plain], 1)] if plain else []
     if key == "length":
         return [
@@ -263,8 +263,14 @@ def _bands(panel: Panel, findings: Findings | None) -> list[Band]:
             one.level,
         )
         for one in findings.symptoms
-        if one.level != "information" and set(one.metrics) & set(panel.metrics)
+        if one.level != "information" and _shows(one.metrics) & set(panel.metrics)
     ]
+
+
+def _shows(metrics: Sequence[str]) -> set[str]:
+    """Return the metrics whose charts carry a finding's mark; reward is company unless it comes first."""
+    first = {"reward"} if metrics and metrics[0].startswith("reward") else set()
+    return first | {name for name in metrics if not name.startswith("reward")}
 
 
 def _last(one: Series, percent: bool) -> str:

@@ -191,7 +191,7 @@ def _x_axis(frame: Frame, name: str) -> list[str]:
     ticks = [tick for tick in _ticks(*frame.x) if frame.x[0] <= tick <= frame.x[1]]
     for tick in ticks:
         parts.append(_text(frame.px(tick), frame.height - 12, short(tick), "middle"))
-    parts.append(_text(frame.width - RIGHT, frame.height - 1, name, "end", "axis"))
+    parts.append(_text(frame.left - 7, frame.height - 12, name, "end", "axis"))
     return parts
 
 

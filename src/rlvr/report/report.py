@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 GIB = 1024**3
 TABLE_ROWS = 40
 """Rows of the table of logged numbers; longer logs are thinned."""
+OPEN_PAIRS = 8
+"""Pairs of one kind that stand open; the rest is folded."""
 TABLE_COLUMNS = (
     "reward",
     "rlvr/right_share",
@@ -108,6 +110,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_asset),
         autoescape=True,
+        finalize=_finalized,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -115,17 +118,25 @@ def _environment() -> Environment:
     environment.filters["safe_text"] = sampling.safe_text
     environment.filters["short"] = short
     environment.filters["when"] = lambda text: text.replace("T", " ").replace("Z", " UTC")
-    environment.filters["plain"] = _plain
+    environment.filters["plain"] = plain_value
     # The style and the script are files of this package, never a user's text.
     environment.filters["ours"] = Markup
     return environment
+
+
+def _finalized(value: Any) -> Any:
+    """Make every character that hides or reorders text visible, wherever the text came from."""
+    from markupsafe import Markup
+
+    return sampling.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _asset(name: str) -> str:
     return (files("rlvr.report") / "page" / name).read_text("utf-8")
 
 
-def _plain(value: Any) -> str:
+def plain_value(value: Any) -> str:
+    """Return text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -178,10 +189,14 @@ def _pairs(inputs: ReportInputs) -> dict[str, Any] | None:
     found = sampling.pairs(inputs.before.results, inputs.after.results)
     if not found:
         return None
+    shown = sampling.shown(found) if inputs.samples else []
+    groups = {kind: [pair for pair in shown if pair.kind == kind] for kind in sampling.KINDS}
     return {
         "all": len(found),
         "counts": sampling.counts(found),
-        "shown": sampling.shown(found) if inputs.samples else [],
+        "shown": shown,
+        "groups": {kind: group for kind, group in groups.items() if group},
+        "open": OPEN_PAIRS,
     }
 
 
@@ -244,7 +259,7 @@ def _settings(manifest: Manifest | None) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name,
-                "value": _plain(known.get("value")),
+                "value": plain_value(known.get("value")),
                 "why": known.get("why", ""),
                 "source": known.get("source", ""),
                 "origin": known.get("origin", ""),

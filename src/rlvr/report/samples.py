@@ -116,9 +116,13 @@ def safe_text(text: str, longest: int = LONGEST) -> str:
         longest: Characters to keep; the rest is counted.
     """
     kept = text[:longest]
-    visible = "".join(_visible(character) for character in kept)
     rest = len(text) - len(kept)
-    return f"{visible}\n… {rest:,} more characters" if rest > 0 else visible
+    return f"{visible(kept)}\n… {rest:,} more characters" if rest > 0 else visible(kept)
+
+
+def visible(text: str) -> str:
+    """Return text with every character that hides or reorders text named."""
+    return text if text.isprintable() else "".join(_visible(character) for character in text)
 
 
 def _visible(character: str) -> str:

@@ -60,6 +60,13 @@ class RunVerdict:
     change: Change | None = None
 
     @property
+    def statement(self) -> str:
+        """Return the sentence without the verdict in front of it, for where that stands already."""
+        head, _, rest = self.sentence.partition(": ")
+        said = rest if head.lower().startswith(self.word) and rest else self.sentence
+        return said[0].upper() + said[1:]
+
+    @property
     def tone(self) -> Tone:
         """Return how the page colours it."""
         return TONES[self.word]
@@ -81,7 +88,7 @@ def judge(
     """
     if before is None or after is None:
         return _not_measured(manifest, before, after)
-    moved = _moved(before, after)
+    moved = compared_differently(before, after)
     if moved:
         return RunVerdict(
             "not comparable",
@@ -177,7 +184,8 @@ def _next(word: Word, manifest: Manifest | None) -> str:
     return "rlvr export" if word == "improved" else ""
 
 
-def _moved(before: Evaluation, after: Evaluation) -> list[str]:
+def compared_differently(before: Evaluation, after: Evaluation) -> list[str]:
+    """Return what differs between two measurements that must be the same for them to be compared."""
     parts = {"held_out": "the held-out prompts", "sampling": "sampling", "reward": "the reward"}
     moved = [
         words

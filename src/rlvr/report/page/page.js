@@ -1,17 +1,16 @@
 "use strict";
 // Filters the pairs of samples by what became of them; without it all are shown.
 for (const filter of document.querySelectorAll(".filter")) {
-  const pairs = document.querySelectorAll(".pair[data-kind]");
+  const groups = document.querySelectorAll("div[data-kind]");
   filter.hidden = false;
   filter.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     for (const one of filter.querySelectorAll("button")) one.setAttribute("aria-pressed", String(one === button));
-    for (const pair of pairs) pair.hidden = button.dataset.kind !== "all" && pair.dataset.kind !== button.dataset.kind;
+    for (const group of groups) group.hidden = button.dataset.kind !== "all" && group.dataset.kind !== button.dataset.kind;
   });
 }
-// On paper everything counts: folded parts are opened, filtered ones shown.
+// On paper a filter would hide without saying so.
 addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("details")) part.open = true;
-  for (const pair of document.querySelectorAll(".pair[hidden]")) pair.hidden = false;
+  for (const group of document.querySelectorAll("div[data-kind]")) group.hidden = false;
 });
