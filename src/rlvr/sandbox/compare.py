@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from rlvr.sandbox.guest.codec import NotPlainError, decode, tagged
+from rlvr.sandbox.guest.codec import NotPlainError, array_parts, decode, nested, tagged
 from rlvr.sandbox.protocol import Comparison
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -33,6 +33,9 @@ def values_equal(expected: Any, received: Any, tolerance: float | None = None) -
 
 def _equal(expected: Any, received: Any, tolerance: float | None) -> bool:
     kind = type(expected)
+    if type(received) is dict and "A" in received:
+        _, shape, flat = array_parts(received["A"])
+        received = nested(flat, shape)
     if kind in (list, tuple):
         items = _sequence(received)
         return (

@@ -5,7 +5,7 @@ Exact built-in types only, with a depth and a size that are bounded. What is not
 it writes, the reader builds exact built-in values from it, or refuses it.
 
 Tags: ``{"T": tuple} {"S": set} {"D": pairs of a dict} {"I": hex of a long int} {"F": nan or inf} {"C": complex}
-{"B": hex of bytes} {"O": [type name, handle]}``; all else is itself.
+{"B": hex of bytes} {"A": [type, shape, flat list] of an array} {"O": [type name, handle]}``; all else is itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import collections
 import math
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
 MAX_DEPTH = 100
 """Nesting of containers that is still plain data."""
@@ -56,7 +56,7 @@ class Encoder:
     Args:
         size: Bytes that the encoding may take, about.
         handle: Names an object that is not plain data, so that the judge can call its methods; None refuses names.
-        strict: Raise on what is not plain data, instead of marking it.
+        strict: Raise on what is not plain data and has no name, instead of marking it.
     """
 
     def __init__(self, size: int, handle: Handle | None = None, strict: bool = False) -> None:
@@ -114,16 +114,29 @@ class Encoder:
         if kind in (bytes, bytearray):
             self._spend(2 * len(value))
             return {"B": value.hex()}
+        array = _as_array(value)
+        if array is not None:
+            self._spend(8 * value.size)
+            return {"A": [array.dtype.str, list(array.shape), self.encode(array.ravel().tolist(), depth)]}
         plain = _as_builtin(value)
         if plain is not value:
             return self.encode(plain, depth + 1 if depth < MAX_DEPTH else depth)
-        if self._strict:
+        handle = self._handle(value) if self._handle else None
+        if self._strict and handle is None:
             raise NotPlainError(f"an object of type {kind.__name__}")
-        return {"O": [str(kind.__name__)[:80], self._handle(value) if self._handle else None]}
+        return {"O": [str(kind.__name__)[:80], handle]}
 
 
 _CONTAINERS: Dict[type, str] = {list: "", tuple: "T", set: "S", frozenset: "S", dict: "D"}
 _BASES = (bool, int, float, str, tuple, list, dict, set, frozenset)
+
+
+def _as_array(value: Any) -> Any:
+    """Return a numpy array of numbers or texts, or None for anything else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray) or value.dtype.kind not in "biufcU":
+        return None
+    return numpy.asarray(value)
 
 
 def _as_builtin(value: Any) -> Any:
@@ -133,8 +146,8 @@ def _as_builtin(value: Any) -> Any:
     enumerations. This runs beside the solution: a forger gains no more than by returning the value itself.
     """
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, (numpy.generic, numpy.ndarray)):
-        return value.tolist()
+    if numpy is not None and isinstance(value, numpy.generic):
+        return value.item()
     if type(value) in (collections.Counter, collections.OrderedDict):
         return dict(value)
     for base in _BASES:
@@ -156,11 +169,16 @@ _COPIES: Dict[type, Callable[[Any], Any]] = {
 }
 
 
-def decode(data: Any, opaque: Callable[[str, Optional[int]], Any] | None = None) -> Any:
+Stand = Callable[[str, Optional[int]], Any]
+
+
+def decode(data: Any, opaque: Stand | None = None, arrays: bool = False) -> Any:
     """Return the value that ``data``, read by ``json``, stands for.
 
     Args:
         data: The encoding.
+        arrays: Make numpy arrays where numpy is loaded, otherwise nested lists; never on the host, where their size
+            has no limit.
         opaque: Makes the stand-in for an object that is not plain data, from its type's name and handle.
 
     Raises:
@@ -170,13 +188,15 @@ def decode(data: Any, opaque: Callable[[str, Optional[int]], Any] | None = None)
     if data is None or kind in (bool, int, float, str):
         return data
     if kind is list:
-        return [decode(item, opaque) for item in data]
+        return [decode(item, opaque, arrays) for item in data]
     tag, body = tagged(data)
     if tag == "O":
         name, handle = opaque_parts(body)
         return (opaque or _bare)(name, handle)
     if tag in ("T", "S", "D"):
-        return _decode_container(tag, body, opaque)
+        return _decode_container(tag, body, opaque, arrays)
+    if tag == "A":
+        return _decode_array(body, arrays)
     return _decode_scalar(tag, body)
 
 
@@ -203,16 +223,54 @@ def _bare(name: str, handle: int | None) -> Opaque:
     return Opaque(name)
 
 
-def _decode_container(tag: str, body: Any, opaque: Callable[[str, Optional[int]], Any] | None) -> Any:
+def _decode_container(tag: str, body: Any, opaque: Stand | None, arrays: bool) -> Any:
     if type(body) is not list:
         raise NotPlainError("a malformed container")
     try:
         if tag == "D":
-            return {decode(key, opaque): decode(value, opaque) for key, value in body}
-        items: List[Any] = [decode(item, opaque) for item in body]
+            return {decode(key, opaque, arrays): decode(value, opaque, arrays) for key, value in body}
+        items: list[Any] = [decode(item, opaque, arrays) for item in body]
         return tuple(items) if tag == "T" else set(items)
     except (TypeError, ValueError) as error:
         raise NotPlainError("a malformed container") from error
+
+
+def _decode_array(body: Any, arrays: bool) -> Any:
+    kind, shape, flat = array_parts(body)
+    numpy = sys.modules.get("numpy") if arrays else None
+    values = decode(flat)
+    if numpy is None:
+        return nested(values, shape)
+    try:
+        return numpy.array(values, dtype=kind).reshape(shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NotPlainError("a malformed array") from error
+
+
+def array_parts(body: Any) -> tuple[str, list[int], list[Any]]:
+    """Return the type, the shape and the flat values of an array.
+
+    Raises:
+        NotPlainError: They do not fit one another.
+    """
+    if type(body) is not list or len(body) != 3 or [type(part) for part in body] != [str, list, list]:
+        raise NotPlainError("a malformed array")
+    kind, shape, flat = body
+    if kind[1:2] not in tuple("biufcU") or len(shape) > 32 or len(kind) > 12:
+        raise NotPlainError("a malformed array")
+    if any(type(side) is not int or side < 0 for side in shape) or math.prod(shape) != len(flat):
+        raise NotPlainError("a malformed array")
+    return kind, shape, flat
+
+
+def nested(flat: list[Any], shape: list[int]) -> Any:
+    """Return an array's values as nested lists; the value itself for a shape without sides."""
+    if not shape:
+        return flat[0]
+    if not flat:
+        return []
+    step = len(flat) // shape[0]
+    return [nested(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
 
 
 def _decode_scalar(tag: str, body: Any) -> Any:

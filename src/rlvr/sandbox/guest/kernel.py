@@ -59,7 +59,7 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Mount a file system, see mount(2) for the arguments."""
+    """Attach a file system to a directory; the arguments are those of the system call."""
     result = _libc.mount(
         source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()
     )

@@ -12,7 +12,6 @@ import gc
 import io
 import json
 import os
-import struct
 import sys
 import types
 from typing import Any, Callable, Dict, FrozenSet, List, NoReturn, Optional
@@ -174,11 +173,3 @@ def _write(row: Dict[str, Any]) -> None:
     data = json.dumps(row).encode() + b"\n"
     while data:
         data = data[os.write(CHANNEL, data) :]
-
-
-def serve_calls() -> None:
-    """Answer the judge's calls until it closes the channel."""
-    raise NotImplementedError
-
-
-_HEADER = struct.Struct("<I")

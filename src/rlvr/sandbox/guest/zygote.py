@@ -17,7 +17,7 @@ import socket
 import time
 from typing import Callable, Deque, Dict, List, Optional, Tuple
 
-from . import judge, kernel, program, solver, wire
+from . import judge, kernel, program, serve, solver, wire
 from .layers import Layers
 
 _LOWEST = 10  # descriptors below are reserved for the places that a child expects
@@ -28,7 +28,7 @@ _SLOTS = mmap.PAGESIZE
 _ENTRY: Dict[bytes, Callable[[], None]] = {
     wire.CALLS: solver.run_calls,
     wire.PROGRAM: program.run_program,
-    wire.SERVED: solver.serve_calls,
+    wire.SERVED: serve.serve_calls,
     wire.JUDGE: judge.serve_judge,
 }
 
