@@ -137,7 +137,7 @@ PANELS: tuple[Panel, ...] = (
         "How far the policy has moved.",
         (Wanted("KL", ("kl",), 1),),
         metrics=("kl",),
-        absent="Not logged: with beta 0 there is no reference model to compare with.",
+        absent="Not logged; with beta 0 there is no reference model to compare with.",
     ),
     Panel(
         "gradient",

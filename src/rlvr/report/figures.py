@@ -265,7 +265,7 @@ def _y_range(series: Sequence[Series], from_zero: bool) -> tuple[float, float]:
 def _ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Return round numbers that span a range."""
     span = high - low
-    if span <= 0 or not math.isfinite(span):
+    if span < 1e-300 or not math.isfinite(span):  # smaller spans have no tenth
         return [low]
     raw = span / about
     base = 10.0 ** math.floor(math.log10(raw))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GIB = 1024**3
 TABLE_ROWS = 40
 """Rows of the table of logged numbers; longer logs are thinned."""
-OPEN_PAIRS = 8
+OPEN_PAIRS = {"broken": 8, "mended": 8, "still wrong": 4, "still right": 2}
 """Pairs of one kind that stand open; the rest is folded."""
 TABLE_COLUMNS = (
     "reward",

@@ -48,7 +48,7 @@ class Event:
 
 
 def timeline(inputs: ReportInputs) -> list[Event]:
-    """Return the gates, the run, its readings and its evaluations, in order of time; undated ones last."""
+    """Return the gates, the run, its readings and its evaluations, in order of time; what was not done comes last."""
     events = _gates(inputs)
     if inputs.before is not None:
         events.append(_evaluation("held-out before", inputs.before.model_dump(mode="json")))
@@ -58,7 +58,7 @@ def timeline(inputs: ReportInputs) -> list[Event]:
         events.append(_reading("on-policy reading", inputs.reading.model_dump(mode="json"), ""))
     if inputs.after is not None:
         events.append(_evaluation("held-out after", inputs.after.model_dump(mode="json")))
-    return sorted(events, key=lambda event: event.at or "9999")
+    return sorted(events, key=lambda event: event.at or ("9999" if event.state == "missing" else ""))
 
 
 def _gates(inputs: ReportInputs) -> list[Event]:

@@ -206,7 +206,7 @@ def test_timeline_says_who_read_what_and_when(made):
 def test_without_a_workspace_the_gates_of_the_run_are_shown(made):
     run = made.manifest(gates=[{"name": "audit", "state": "passed", "why": "no finding"}])
     events = timeline(made.inputs(manifest=run))
-    assert events[-1].why == "no finding (as the run began)"
+    assert events[0].why == "no finding (as the run began)"
 
 
 def test_pairs_show_what_broke_first_and_keep_every_kind(made):
