@@ -20,7 +20,8 @@ import numpy
 from numpy.typing import NDArray
 
 from rlvr.probe import estimate, sequence
-from rlvr.probe.verdict import GROUP, HOPELESS, PROMISING, SILENT, SPEAKING, Evidence, Facts, rule
+from rlvr.probe.evidence import GROUP, Evidence, Facts
+from rlvr.probe.verdict import HOPELESS, PROMISING, SILENT, SPEAKING, rule
 from rlvr.records.probe import Causes
 
 PROMPTS, ROLLOUT_PROMPTS, ROLLOUTS, LOOK_FROM = 400, 64, 8, 32
@@ -125,7 +126,6 @@ def evidence_of(prompts: int, hits: int, row: NDArray[numpy.int64]) -> Evidence:
         signal=signal,
         group=GROUP,
         prompts=max(prompts, ROLLOUT_PROMPTS),
-        uncut_prompts=max(prompts, ROLLOUT_PROMPTS),
         fewest=1,
         causes=Causes(zeros=zeros, wrong=zeros, main="wrong" if zeros else None),
         right=hits + int(row.sum()),

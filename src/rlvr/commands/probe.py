@@ -29,27 +29,68 @@ BAR_WIDTH = 40
 )
 @workspace_option
 @click.option("--rescore", is_flag=True, help="Score kept completions anew; no model is loaded.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Judge completions of this JSONL, JSON, CSV or Parquet file; needs no workspace and no model.",
+)
+@click.option("--reward", help="With --from: score by this built-in or path.py:function.")
+@click.option("--cut", type=float, help="With --from: a score at or above it is right; default 1.")
+@click.option("--page", type=click.Path(path_type=Path), help="With --from: where the page goes.")
 @json_option
-def command(folder: Path, rescore: bool, as_json: bool) -> int:
+def command(
+    folder: Path,
+    rescore: bool,
+    source: Path | None,
+    reward: str | None,
+    cut: float | None,
+    page: Path | None,
+    as_json: bool,
+) -> int:
     """Sample the untrained model on distinct prompts and say whether there is anything to learn."""
+    _check_options(source, rescore, reward, cut, page)
+    if source is not None:
+        from rlvr.commands.probe_file import probe_file, write_page
+
+        record = probe_file(source, reward=reward, cut=cut)
+        written = write_page(record, source, page)
+    else:
+        record, written = _probe(folder, rescore, as_json)
+    if as_json:
+        emit_json(as_object(record, written))
+    else:
+        print_record(record, written)
+    return 0 if record.passed else 3
+
+
+def _check_options(
+    source: Path | None, rescore: bool, reward: str | None, cut: float | None, page: Path | None
+) -> None:
+    if source is not None and rescore:
+        raise click.UsageError("--from judges a file and --rescore a workspace: give one of them")
+    if source is None:
+        for name, value in (("--reward", reward), ("--cut", cut), ("--page", page)):
+            if value is not None:
+                raise click.UsageError(f"{name} goes with --from; a workspace has its rewards in rlvr.yaml")
+
+
+def _probe(folder: Path, rescore: bool, quiet: bool) -> tuple[ProbeRecord, Path]:
     from rlvr.commands.chain import Chain
     from rlvr.commands.probing import Store, probe_workspace
 
     chain = Chain(folder)
     err = console(to_stderr=True)
-    record = probe_workspace(chain, rescore=rescore, quiet=as_json, say=err.print)
-    page = Store(chain).page
-    if as_json:
-        emit_json(as_object(record, page))
-    else:
-        print_record(record, page)
-    return 0 if record.passed else 3
+    record = probe_workspace(chain, rescore=rescore, quiet=quiet, say=err.print)
+    return record, Store(chain).page
 
 
 def as_object(record: ProbeRecord, page: Path | None) -> dict[str, Any]:
     """Return the object that ``--json`` prints."""
+    from rlvr.commands.probe_file import zeros_of
+
     plain = record.model_dump(mode="json", exclude={"examples"})
-    return {**plain, "page": str(page) if page else None}
+    return {**plain, "zeros_to_read": zeros_of(record), "page": str(page) if page else None}
 
 
 def print_record(record: ProbeRecord, page: Path | None) -> None:
@@ -69,6 +110,7 @@ def print_record(record: ProbeRecord, page: Path | None) -> None:
     _print_causes(record)
     for remark in record.remarks:
         out.print(f"  [yellow]note[/] {escape(remark)}")
+    _print_zeros(record)
     if record.next_step:
         out.print(f"next: {escape(record.next_step)}")
     if page is not None:
@@ -105,6 +147,27 @@ def _print_histogram(record: ProbeRecord) -> None:
         style = "green" if bar["trains"] else "dim"
         block = "█" * width or ("▏" if bar["count"] else "")
         out.print(f"  {bar['label']:>4} [{style}]{block}[/] {bar['count']}")
+
+
+def _print_zeros(record: ProbeRecord) -> None:
+    """Show the ten zeros that are read before anybody is sent to SFT."""
+    from rich.text import Text
+
+    from rlvr.commands.probe_file import zeros_of
+
+    found = zeros_of(record)
+    if not found:
+        return
+    out = console()
+    out.print("  unpaid completions, to be read:")
+    for one in found:
+        reference = f"  (reference {_short(one['reference'], 40)})" if one["reference"] else ""
+        out.print(Text(f"    {_short(one['prompt'], 50)}  ->  {_short(one['completion'], 80)}{reference}"))
+
+
+def _short(text: str, size: int) -> str:
+    line = "".join(one if one.isprintable() else " " for one in " ".join(text.split()))
+    return repr(line if len(line) <= size else line[: size - 1] + "…")
 
 
 def _print_causes(record: ProbeRecord) -> None:

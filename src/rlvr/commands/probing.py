@@ -9,9 +9,10 @@ from rlvr.commands.chain import Chain, columns_of
 from rlvr.commands.progress import counting
 from rlvr.errors import DataError
 from rlvr.probe import estimate, sequence
+from rlvr.probe.evidence import Facts
 from rlvr.probe.gold import gold_forms, holds_reference, reference_in
 from rlvr.probe.summary import build_record
-from rlvr.probe.verdict import HOPELESS, Facts
+from rlvr.probe.verdict import HOPELESS
 from rlvr.records.probe import ProbeRecord
 from rlvr.records.samples import Message, Sample, ScoredSample
 from rlvr.workspace import append_lines, content_hash, read_lines, read_objects, stamp, write_atomic

@@ -9,13 +9,16 @@ from typing import Any
 
 from rlvr.probe import estimate, sequence
 from rlvr.probe.estimate import Judged, Tally
-from rlvr.probe.verdict import GROUP, Facts, judge
+from rlvr.probe.evidence import GROUP, Facts
+from rlvr.probe.verdict import judge
 from rlvr.records.probe import Cause, Example, Informative, ProbeRecord, Rate, Success
 from rlvr.records.samples import Sample, ScoredSample
 
 GROUPS = (4, 8, 16)
 PASS_AT = (1, 2, 4, 8, 16, 32, 64)
 EXAMPLES = 5
+ZEROS = 10
+"""Unpaid completions shown where nothing succeeded, since that many are read before anybody is sent to SFT."""
 SHOWN_CHARACTERS = 4000
 WORTH_A_GROUP = 0.20
 """Share of groups with a signal below which a larger group is advised."""
@@ -183,20 +186,21 @@ def _examples(judged: Sequence[Judged], seed: int) -> list[Example]:
     kinds: dict[Cause, list[Judged]] = {}
     for pair in judged:
         kinds.setdefault(estimate.cause_of(*pair), []).append(pair)
+    most = EXAMPLES if "right" in kinds else ZEROS
     order: tuple[Cause, ...] = ("right", "wrong", "ill-formed", "truncated", "infrastructure")
     chosen = random.Random(seed)  # noqa: S311  # a choice of examples, not a secret
-    return [_example(pair, kind) for kind in order for pair in _spread(kinds.get(kind, []), chosen)]
+    return [_example(pair, kind) for kind in order for pair in _spread(kinds.get(kind, []), chosen, most)]
 
 
-def _spread(pairs: list[Judged], chosen: random.Random) -> list[Judged]:
-    """Return up to five, from as many prompts as there are."""
+def _spread(pairs: list[Judged], chosen: random.Random, most: int) -> list[Judged]:
+    """Return up to ``most``, from as many prompts as there are."""
     shuffled = chosen.sample(pairs, len(pairs))
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, Judged]] = []
     for pair in shuffled:
         ranked.append((seen[pair[0].row_hash], len(ranked), pair))
         seen[pair[0].row_hash] += 1
-    return [pair for _, _, pair in sorted(ranked, key=lambda one: one[:2])[:EXAMPLES]]
+    return [pair for _, _, pair in sorted(ranked, key=lambda one: one[:2])[:most]]
 
 
 def _example(pair: Judged, cause: Cause) -> Example:
