@@ -291,6 +291,7 @@ def shape_of(
         micro_batch=batch.micro,
         prompt=inputs.data.prompt_max,
         completion=int(config["max_completion_length"]),
+        accumulation=batch.accumulation,
         rollouts=max(batch.generation // layout.trainers, 1),
         beta=float(config.get("beta") or 0),
         checkpointing=bool(config.get("gradient_checkpointing", True)),

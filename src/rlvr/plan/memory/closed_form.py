@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlvr.plan.devices import Device
 from rlvr.plan.memory.engine import rollout_parts
-from rlvr.plan.memory.shape import OPTIMIZER_BYTES, RunShape
+from rlvr.plan.memory.shape import NF4_BYTES, OPTIMIZER_BYTES, RunShape
 from rlvr.records.plan import Memory, Part, Verdict
 
 GIB = 1024**3
@@ -54,8 +54,7 @@ def stored_weights(shape: RunShape) -> int:
     adapters = shape.adapter_parameters * trainable_bytes(shape)
     if shape.method == "lora":
         return a.parameters * shape.weight_bytes + adapters
-    # NF4 with double quantization: half a byte, one 8-bit scale for 64 weights, one fp32 scale for 256 scales.
-    packed = a.linear_parameters * (0.5 + 1 / 64 + 4 / (64 * 256))
+    packed = a.linear_parameters * NF4_BYTES
     return int(packed) + (a.parameters - a.linear_parameters) * 2 + adapters
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rlvr.plan.memory.architecture import Architecture
@@ -11,6 +11,13 @@ Sharding = Literal["none", "fsdp2", "zero2", "zero3"]
 
 LORA_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """What ``all-linear`` means for the usual decoder: every linear layer but the head."""
+
+PHI3_LINEAR = ("qkv_proj", "o_proj", "gate_up_proj", "down_proj")
+"""The same for the family that fuses its projections."""
+
+NF4_BYTES = 0.5 + 1 / 64 + 4 / (64 * 256)
+"""Bytes of a weight in NF4 with double quantization: half a byte, one 8-bit scale for 64 weights, one fp32 scale for
+256 of those (s: QLoRA, arXiv 2305.14314, section 3)."""
 
 OPTIMIZER_BYTES = {
     "adamw_torch": 8.0,
@@ -46,6 +53,8 @@ class RunShape:
         micro_batch: Completions of one forward.
         prompt: Padded prompt length in tokens.
         completion: Completion length in tokens.
+        accumulation: Forwards before an optimizer step.
+        padded: Whether sequences differ in length, so that attention takes a mask.
         rollouts: Completions that one device generates at once.
         beta: Coefficient of the KL term.
         checkpointing: Gradient checkpointing.
@@ -74,6 +83,8 @@ class RunShape:
     micro_batch: int = 8
     prompt: int = 512
     completion: int = 512
+    accumulation: int = 4
+    padded: bool = True
     rollouts: int = 32
     beta: float = 0.01
     checkpointing: bool = True
@@ -101,26 +112,46 @@ class RunShape:
         """Trainable parameters of the adapter; 0 for full tuning."""
         if self.method == "full":
             return 0
+        if self.targets == LORA_LINEAR and self.architecture.family == "phi3":
+            return replace(self, targets=PHI3_LINEAR).adapter_parameters
         return self.rank * self.architecture.layers * sum(self._adapter_width(name) for name in self.targets)
 
     def _adapter_width(self, name: str) -> int:
         a = self.architecture
-        experts = max(a.experts, 1)
-        widths = {
+        attention = {
             "q_proj": a.hidden + a.query_width,
             "k_proj": a.hidden + a.kv_width,
             "v_proj": a.hidden + a.kv_width,
             "o_proj": a.query_width + a.hidden,
-            "gate_proj": experts * (a.hidden + a.intermediate),
-            "up_proj": experts * (a.hidden + a.intermediate),
-            "down_proj": experts * (a.intermediate + a.hidden),
+            "qkv_proj": a.hidden + a.query_width + 2 * a.kv_width,
         }
-        return widths.get(name, 0)
+        return attention.get(name) or self._feed_forward_width(name)
+
+    def _feed_forward_width(self, name: str) -> int:
+        a = self.architecture
+        if (
+            a.experts
+        ):  # PEFT gives the fused gate and up projection of each expert twice the rank, and adapts the router
+            fused = a.experts * (a.hidden + 2 * a.intermediate)
+            down = a.experts * (a.hidden + a.intermediate) + a.hidden + a.experts
+            return {"gate_proj": fused, "up_proj": fused, "down_proj": down}.get(name, 0)
+        plain = a.hidden + a.intermediate
+        return {
+            "gate_proj": plain,
+            "up_proj": plain,
+            "down_proj": plain,
+            "gate_up_proj": a.hidden + 2 * a.intermediate,
+        }.get(name, 0)
 
     @property
     def trainable(self) -> int:
         """Trainable parameters."""
         return self.architecture.text_parameters if self.method == "full" else self.adapter_parameters
+
+    @property
+    def half(self) -> Literal["bf16", "fp16"]:
+        """16-bit type of a frozen base."""
+        return "fp16" if self.compute == "fp16" else "bf16"
 
     @property
     def compute_bytes(self) -> int:
