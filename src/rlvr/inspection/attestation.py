@@ -114,15 +114,14 @@ def attest(
             (one.step for one in samples if one.completion_id in labels.standing()), default=-1
         ),
     }
-    draft = Attestation(refusals=[], **fields)
-    refusals = rules(draft, labels)
-    return draft.model_copy(
-        update={
-            "refusals": refusals,
-            "passed": not refusals,
-            "why": refusals[0] if refusals else _praise(draft),
-        }
-    )
+    return judged(Attestation(refusals=[], **fields), labels)
+
+
+def judged(found: Attestation, labels: Labels) -> Attestation:
+    """Return the attestation with its verdict: the rules that do not hold, passed or not, and why."""
+    refusals = rules(found, labels)
+    why = refusals[0] if refusals else _praise(found)
+    return found.model_copy(update={"refusals": refusals, "passed": not refusals, "why": why})
 
 
 def _standing(labels: Labels, by_id: Mapping[str, ScoredSample]) -> list[Standing]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rlvr.errors import DataError
-from rlvr.inspection.attestation import still_reopened
+from rlvr.inspection.attestation import judged, still_reopened
 from rlvr.inspection.labels import Judgement, Labels, check_chain, fold, labels_fingerprint, next_event
 from rlvr.inspection.select import select_samples
 from rlvr.records.base import Fingerprints
@@ -156,6 +156,10 @@ class InspectionFolder:
         waiting = [one for one in self.reopenings() if one.run == run and not one.answered_at]
         answered = [one.model_copy(update={"answered_at": now()}) for one in waiting]
         append_lines(self.root / "reopened.jsonl", answered)
+        before = self.attestation()
+        if answered and before is not None and before.reopened:
+            why = still_reopened(self.labels(), self.reopenings())
+            self.write_attestation(judged(before.model_copy(update={"reopened": why}), self.labels()))
         return len(answered)
 
     def cases(self) -> list[tuple[Sample, Judgement]]:
