@@ -30,6 +30,15 @@ BAR_WIDTH = 40
 @workspace_option
 @click.option("--rescore", is_flag=True, help="Score kept completions anew; no model is loaded.")
 @click.option(
+    "--filter", "filters", is_flag=True, help="Keep the prompts that can teach, with a budget of its own."
+)
+@click.option("--budget", type=click.IntRange(min=8), help="With --filter: completions in all.")
+@click.option(
+    "--band",
+    type=(float, float),
+    help="With --filter: drop prompts that are surely outside this success; default 0.05 0.95.",
+)
+@click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -42,6 +51,9 @@ BAR_WIDTH = 40
 def command(
     folder: Path,
     rescore: bool,
+    filters: bool,
+    budget: int | None,
+    band: tuple[float, float] | None,
     source: Path | None,
     reward: str | None,
     cut: float | None,
@@ -49,7 +61,10 @@ def command(
     as_json: bool,
 ) -> int:
     """Sample the untrained model on distinct prompts and say whether there is anything to learn."""
-    _check_options(source, rescore, reward, cut, page)
+    _check_options(source, rescore, filters, {"--reward": reward, "--cut": cut, "--page": page})
+    _check_filter(filters, budget, band)
+    if filters:
+        return _filter(folder, budget, band, as_json)
     if source is not None:
         from rlvr.commands.probe_file import probe_file, write_page
 
@@ -64,15 +79,39 @@ def command(
     return 0 if record.passed else 3
 
 
-def _check_options(
-    source: Path | None, rescore: bool, reward: str | None, cut: float | None, page: Path | None
-) -> None:
-    if source is not None and rescore:
-        raise click.UsageError("--from judges a file and --rescore a workspace: give one of them")
-    if source is None:
-        for name, value in (("--reward", reward), ("--cut", cut), ("--page", page)):
-            if value is not None:
-                raise click.UsageError(f"{name} goes with --from; a workspace has its rewards in rlvr.yaml")
+def _check_options(source: Path | None, rescore: bool, filters: bool, with_file: dict[str, Any]) -> None:
+    if sum((source is not None, rescore, filters)) > 1:
+        raise click.UsageError("--from, --rescore and --filter are three different things: give one of them")
+    given = [name for name, value in with_file.items() if value is not None]
+    if source is None and given:
+        raise click.UsageError(f"{given[0]} goes with --from; a workspace has its rewards in rlvr.yaml")
+
+
+def _check_filter(filters: bool, budget: int | None, band: tuple[float, float] | None) -> None:
+    if not filters and (budget is not None or band is not None):
+        raise click.UsageError("--budget and --band go with --filter")
+    if band is not None and not 0 <= band[0] < band[1] <= 1:
+        raise click.UsageError(f"--band {band[0]} {band[1]}: two shares from 0 to 1, the smaller one first")
+
+
+def _filter(folder: Path, budget: int | None, band: tuple[float, float] | None, as_json: bool) -> int:
+    from rlvr.commands.chain import Chain
+    from rlvr.commands.filtering import filter_workspace
+    from rlvr.probe.estimate import BAND
+
+    found = filter_workspace(Chain(folder), most=budget, band=band or BAND, quiet=as_json)
+    if as_json:
+        emit_json(found.model_dump(mode="json", exclude={"prompts"}))
+        return 0
+    out, places = console(), found.places
+    out.print(
+        f"kept {found.kept_rows} of {found.rows} rows: {places['inside']} prompts surely between "
+        f"{found.band[0]:.0%} and {found.band[1]:.0%}, {places['unknown']} unknown"
+    )
+    out.print(f"dropped {places['too hard']} prompts as too hard and {places['too easy']} as too easy")
+    out.print(f"{found.samples_spent} of {found.budget} completions spent")
+    out.print(f"next: set task.prompts to {found.path}, then `rlvr probe`")
+    return 0
 
 
 def _probe(folder: Path, rescore: bool, quiet: bool) -> tuple[ProbeRecord, Path]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rlvr.commands.chain import Chain, columns_of
+from rlvr.commands.chain import Chain
+from rlvr.commands.completions import Scores, Store, score_samples, score_texts
 from rlvr.commands.progress import counting
 from rlvr.errors import DataError
 from rlvr.probe import estimate, sequence
@@ -14,74 +16,25 @@ from rlvr.probe.gold import gold_forms, holds_reference, reference_in
 from rlvr.probe.summary import build_record
 from rlvr.probe.verdict import HOPELESS
 from rlvr.records.probe import ProbeRecord
-from rlvr.records.samples import Message, Sample, ScoredSample
-from rlvr.workspace import append_lines, content_hash, read_lines, read_objects, stamp, write_atomic
+from rlvr.records.samples import Sample, ScoredSample
+from rlvr.workspace import content_hash, read_objects, stamp, write_atomic
+
+__all__ = ["Scores", "Store", "probe_workspace", "score_samples", "score_texts"]
 
 if TYPE_CHECKING:
     from rlvr.generate import Generator
     from rlvr.probe.sample import Plan, Source
-    from rlvr.rewards.composite import RowScore, Scorer
+    from rlvr.rewards.composite import Scorer
     from rlvr.task.dataset import Row
 
 DEFAULT_CAP = 512
 """Longest completion in tokens where the configuration sets none and the context allows."""
 LEAST_CAP = 16
 GOLD_ROWS = 20
-SCORED_AT_ONCE = 256
 LOOK_FROM = 32
 """Distinct prompts before the first look at the sequence."""
 COUNTED_PROMPTS = 20_000
 """Prompts whose length is measured."""
-
-
-class Store:
-    """The kept completions and scores of one workspace, and what they were made from.
-
-    Args:
-        chain: The workspace.
-    """
-
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
-        self.completions = chain.workspace.completions_path
-        self.scores = chain.workspace.scores_path
-        self.made_path = self.completions.parent / "made_from.json"
-        self.page = chain.workspace.gates / "probe.html"
-
-    @property
-    def made(self) -> dict[str, Any]:
-        """What the kept files were made from; empty before the first sample."""
-        import json
-
-        try:
-            found = json.loads(self.made_path.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    def note(self, **parts: Any) -> None:
-        """Write down what the kept files are made from."""
-        import json
-
-        write_atomic(self.made_path, (json.dumps({**self.made, **parts}) + "\n").encode())
-
-    def set_aside(self) -> bool:
-        """Move completions of another model or sampling out of the way; returns whether there were any."""
-        made, now = self.made, self.chain.fingerprints
-        if not self.completions.is_file() or all(
-            made.get(part) == getattr(now, part) for part in ("model", "sampling")
-        ):
-            return False
-        tag = content_hash([made.get("model"), made.get("sampling")])
-        for path in (self.completions, self.scores):
-            if path.is_file():
-                path.rename(path.with_name(f"{path.stem}-{tag}.jsonl"))
-        return True
-
-    def samples(self) -> list[Sample]:
-        """Return the kept completions of rows that are still in the data."""
-        current = {row.row_hash for row in self.chain.rows}
-        return [one for one in read_lines(self.completions, Sample) if one.row_hash in current]
 
 
 def probe_workspace(
@@ -145,79 +98,12 @@ def _finish(chain: Chain, store: Store, quiet: bool) -> ProbeRecord:
     return record
 
 
-class Scores:
-    """Scores of kept completions under the reward as it stands; each is computed once and appended.
-
-    Args:
-        chain: The workspace.
-        store: Its kept files.
-    """
-
-    def __init__(self, chain: Chain, store: Store) -> None:
-        self.chain, self.store = chain, store
-        self.chat = bool(store.made.get("chat", True))
-        reward = chain.fingerprints.reward
-        if store.made.get("reward") != reward:
-            store.scores.unlink(missing_ok=True)  # verdicts of another reward must not mix with new ones
-            store.note(reward=reward)
-        self.known = {one.completion_id: one for one in read_lines(store.scores, ScoredSample)}
-
-    def of(self, samples: Sequence[Sample], *, quiet: bool = True) -> list[ScoredSample]:
-        """Return the scores of ``samples``, in order."""
-        missing = [one for one in samples if one.completion_id not in self.known]
-        with counting("scoring", len(missing), quiet=quiet or not missing) as advance:
-            for start in range(0, len(missing), SCORED_AT_ONCE):
-                part = missing[start : start + SCORED_AT_ONCE]
-                found = score_samples(self.chain.scorer, part, chat=self.chat)
-                append_lines(self.store.scores, found)
-                self.known.update((one.completion_id, one) for one in found)
-                advance(len(part))
-        return [self.known[one.completion_id] for one in samples]
-
-
-def score_samples(scorer: Scorer, samples: Sequence[Sample], *, chat: bool = True) -> list[ScoredSample]:
-    """Score completions as training will: message lists on a model with a chat template, strings without one."""
-    found = score_texts(scorer, samples, [one.text for one in samples], chat=chat)
-    return [_scored(one.completion_id, score) for one, score in zip(samples, found, strict=True)]
-
-
-def score_texts(
-    scorer: Scorer, samples: Sequence[Any], texts: Sequence[str], *, chat: bool
-) -> list[RowScore]:
-    """Score texts as completions of the samples' (or rows') prompts."""
-    from rlvr.task.prompt import plain_text
-
-    prompts: list[Any] = []
-    completions: list[Any] = []
-    for one, text in zip(samples, texts, strict=True):
-        prompts.append(_plain(one.prompt) if chat else plain_text(one.prompt))
-        completions.append(_plain([Message(role="assistant", content=text)]) if chat else text)
-    return scorer.score_batch(prompts, completions, columns_of(samples))
-
-
-def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
-
-
-def _scored(completion_id: str, score: RowScore) -> ScoredSample:
-    return ScoredSample(
-        completion_id=completion_id,
-        outcome=score.outcome.value,
-        total=score.total,
-        components=dict(score.components),
-        extracted=score.extracted,
-        why=score.why,
-    )
-
-
 def facts_of(
     chain: Chain, store: Store, samples: Sequence[Sample], scores: Sequence[ScoredSample], population: int
 ) -> Facts:
     """Return what the samples do not say themselves; references are tried only where nothing succeeded."""
     right = any(score.outcome == "right" for score in scores)
-    checked, paid = (
-        (0, 0) if right else check_gold(chain.scorer, chain.rows, bool(store.made.get("chat", True)))
-    )
+    checked, paid = (0, 0) if right else check_gold(chain.scorer, chain.rows, store.chat)
     columns = reference_columns(chain.scorer)
     return Facts(
         gold_checked=checked,
@@ -275,22 +161,31 @@ def zeros_read(chain: Chain, scores: Sequence[ScoredSample]) -> int:
 
 
 def _sample(chain: Chain, store: Store, quiet: bool) -> None:
-    from rlvr.generate import open_generator
-    from rlvr.task.prompt import distinct, require_template
+    from rlvr.task.prompt import distinct
 
-    rows = _in_order(distinct(chain.rows)[0], chain.config.sampling.seed)
+    rows = in_order(distinct(chain.rows)[0], chain.config.sampling.seed)
+    with loaded(chain, store, rows) as (generator, cap):
+        _Sampler(chain, store, generator, cap, quiet).run(rows)
+
+
+@contextlib.contextmanager
+def loaded(chain: Chain, store: Store, rows: Sequence[Row]) -> Iterator[tuple[Generator, int]]:
+    """Load the model, check that it can read the prompts, and give it with the longest completion in tokens."""
+    from rlvr.generate import open_generator
+    from rlvr.task.prompt import require_template
+
     generator = open_generator(chain.config, chain.base)
     try:
         require_template(rows, generator.has_chat_template, chain.config.model)
         cap = _measure(chain, store, generator, rows)
         now = chain.fingerprints
         store.note(model=now.model, sampling=now.sampling, chat=generator.has_chat_template, cap=cap)
-        _Sampler(chain, store, generator, cap, quiet).run(rows)
+        yield generator, cap
     finally:
         generator.close()
 
 
-def _in_order(rows: Sequence[Row], seed: int) -> list[Row]:
+def in_order(rows: Sequence[Row], seed: int) -> list[Row]:
     """Return the rows in a random order in which a changed row moves no other."""
     return sorted(rows, key=lambda row: content_hash([seed, row.row_hash]))
 

@@ -36,6 +36,7 @@ class Plan:
         max_tokens: Longest completion, tokens.
         system_prompt: Put in front of every prompt.
         seed: Seed of the draws.
+        first: Index of the first of these completions; a later round starts where the earlier one ended.
     """
 
     temperature: float
@@ -44,6 +45,12 @@ class Plan:
     max_tokens: int
     system_prompt: str | None
     seed: int
+    first: int = 0
+
+    @property
+    def indexes(self) -> range:
+        """Indexes of the completions of a prompt."""
+        return range(self.first, self.first + self.count)
 
 
 Appended = Callable[[Sequence[Sample]], None]
@@ -91,7 +98,7 @@ def sample_rows(
     found: list[Sample] = []
     size = generator.batch_size if enough is None else min(generator.batch_size, LOOK_EVERY)
     for chunk in chunks(rows, size, plan.count):
-        wanted = [(row.row_hash, plan.source, index) for row in chunk for index in range(plan.count)]
+        wanted = [(row.row_hash, plan.source, index) for row in chunk for index in plan.indexes]
         if not all(key in done for key in wanted):
             new = [one for one in _drawn(chunk, plan, generator) if key_of(one) not in done]
             append_lines(path, new)
@@ -120,10 +127,10 @@ def _drawn(rows: Sequence[Row], plan: Plan, generator: Generator) -> Iterator[Sa
         count=plan.count,
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
-        seed=plan.seed,
+        seed=plan.seed + plan.first,
     )
     for row, prompt, completions in zip(rows, prompts, answers, strict=True):
-        for index, one in enumerate(completions):
+        for index, one in zip(plan.indexes, completions, strict=True):
             yield make_sample(row, prompt, one, plan, index)
 
 

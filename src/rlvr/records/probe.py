@@ -212,3 +212,27 @@ class ProbeRecord(Record):
     remarks: list[str] = []
     examples: list[Example] = []
     method: str = ""
+
+
+class FilterRecord(Record):
+    """Which prompts ``probe --filter`` kept.
+
+    Attributes:
+        band: Success between which a prompt is worth training on.
+        budget: Completions that it was allowed.
+        samples_spent: Completions that it took.
+        places: ``inside``, ``unknown`` (both kept), ``too hard`` and ``too easy`` (dropped) to distinct prompts.
+        kept_rows: Rows of the data that were kept.
+        rows: Rows of the data.
+        path: File with the kept rows, relative to the workspace.
+        prompts: Row hash of each distinct prompt to [right, judged, place].
+    """
+
+    band: tuple[float, float]
+    budget: int
+    samples_spent: int
+    places: dict[str, int]
+    kept_rows: int
+    rows: int
+    path: str
+    prompts: dict[str, tuple[int, int, str]] = Field(default_factory=dict)
