@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 BUILTINS: dict[str, str] = {
     "exact": "rlvr.rewards.exact:Exact",
+    "math": "rlvr.rewards.math:Math",
     "tags": "rlvr.rewards.tags:Tags",
 }
 """Name of each built-in reward, and where its class stands; a class is imported only when it is used."""
