@@ -97,6 +97,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "share of training completions that are right",
         (
             "rlvr/right_share",
+            "rewards/right_share",
             "rlvr/accuracy",
             "accuracy",
             "train_accuracy",
@@ -579,7 +580,7 @@ IGNORED: Final[frozenset[str]] = frozenset(
     {
         "epoch", "num_tokens", "step_time", "total_flos", "train_runtime", "train_samples_per_second",
         "train_steps_per_second", "train_loss", "_runtime", "_timestamp", "timestamp", "time", "wall_time",
-        "elapsed_time", "remaining_time", "percentage", "memory(gib)", "train_speed(iter/s)", "train_speed(s/it)",
+        "elapsed_time", "remaining_time", "percentage", "memory(gib)", "rewards/infrastructure_share", "seconds", "train_speed(iter/s)", "train_speed(s/it)",
     }
 )  # fmt: skip
 """Columns that say nothing about symptoms and need no remark."""
@@ -592,6 +593,9 @@ _VALIDATION: Final = re.compile(
 )
 _VALIDATION_COMPONENT: Final = re.compile(r"^eval[_/]rewards/(?P<name>.+?)/(?P<what>mean|std)$")
 _COMPONENT: Final = re.compile(r"^rewards/(?P<name>.+?)(?:/(?P<what>mean|std))?$")
+_COMPONENT_SUFFIX: Final = re.compile(
+    r"^(?P<name>(?!eval|mean|avg|average|total|max|min|std|train|val|test|group|raw|return)[a-z]\w*?)_reward(?:_mean|/mean)?(?P<what>)$"
+)
 _COMPONENT_LOOSE: Final = re.compile(
     r"^(?:reward_components?|component|env/reward|reward_metrics|rewards?_fn)s?[/.](?P<name>.+?)(?:/(?P<what>mean|std))?$"
 )
@@ -637,7 +641,9 @@ def _match_pattern(name: str, raw: str) -> Match | None:
         return Match(f"component_{inner['what']}", 0, _component(raw, inner["name"]), held_out=True)
     if _VALIDATION.match(name):
         return Match("held_out", 100)
-    if inner := _COMPONENT.match(name) or _COMPONENT_LOOSE.match(name):
+    if name in IGNORED:
+        return None
+    if inner := _COMPONENT.match(name) or _COMPONENT_LOOSE.match(name) or _COMPONENT_SUFFIX.match(name):
         return Match(f"component_{inner['what'] or 'mean'}", 0, _component(raw, inner["name"]))
     return None
 
@@ -653,7 +659,7 @@ _CORRECT: Final = re.compile(
     r"math(?!_format)|equal|outcome|answer(?!_format|_tag)|tool_call|json_schema|task|gsm|result|sorted|check|score_fn"
 )
 _STYLE: Final = re.compile(
-    r"format|tag|xml|length|len(?:$|[_/ ])|think|style|cosine|repeti|overlong|brevity|penalt|count|strict|soft|bonus|"
+    r"form(?:at|ed)|tag|xml|length|len(?:$|[_/ ])|think|style|cosine|repeti|overlong|brevity|penalt|count|strict|soft|bonus|"
     r"language|structure|int_reward|digit"
 )
 

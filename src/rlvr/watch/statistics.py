@@ -62,10 +62,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Series:
-    """One metric's finite values in order of steps."""
+    """One metric's finite values in order of steps.
+
+    Attributes:
+        steps: Step of each.
+        values: The values, all finite.
+        widen: Factor on every standard error; above 1 when the run is looked at repeatedly.
+    """
 
     steps: Floats
     values: Floats
+    widen: float = 1.0
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -106,7 +113,12 @@ class Series:
             return Estimate(math.nan, math.inf, 0)
         spread, factor = self._noise
         local = float(np.std(part, ddof=1)) if part.size > 2 else spread
-        error = max(min(spread, 3 * local) if local else spread, local) * factor / math.sqrt(part.size)
+        error = (
+            self.widen
+            * max(min(spread, 3 * local) if local else spread, local)
+            * factor
+            / math.sqrt(part.size)
+        )
         return Estimate(float(part.mean()), error, int(part.size))
 
     @property
@@ -138,13 +150,14 @@ class Series:
         return self.window(start, start + width), start + width // 2
 
     def ratio(self) -> tuple[float, float, float]:
-        """Return late over early with a 95% interval, by the errors of the logarithms."""
+        """Return late over early with a 95% interval; NaN when the early level is not above zero."""
         early, late = self.early, self.late
         if early.value <= 0:
             return math.nan, math.nan, math.nan
         value = max(late.value, 0.0) / early.value
-        if late.value <= 0:
-            return value, 0.0, (late.value + Z95 * late.error) / early.value
+        if late.value <= 2 * late.error or early.value <= 2 * early.error:
+            spread = Z95 * math.hypot(late.error, value * early.error) / early.value
+            return value, max(0.0, value - spread), value + spread
         spread = math.hypot(late.error / late.value, early.error / early.value)
         return value, value * math.exp(-Z95 * spread), value * math.exp(Z95 * spread)
 
@@ -162,7 +175,7 @@ class Series:
 
     def after(self, index: int) -> Series:
         """Return the rows from ``index`` on."""
-        return Series(self.steps[index:], self.values[index:])
+        return Series(self.steps[index:], self.values[index:], self.widen)
 
 
 def moving_average(values: Floats, width: int) -> Floats:

@@ -17,7 +17,11 @@ __all__ = ["judge_history"]
 
 
 def judge_history(
-    history: History, completions: Completions | None = None, facts: Facts | None = None
+    history: History,
+    completions: Completions | None = None,
+    facts: Facts | None = None,
+    *,
+    widen: float = 1.0,
 ) -> Findings:
     """Name the symptoms of a run.
 
@@ -25,11 +29,12 @@ def judge_history(
         history: Its logged numbers.
         completions: Its completions, where there are any.
         facts: What else is known of it.
+        widen: Factor on every standard error; above 1 when the run is looked at repeatedly.
 
     Returns:
         What was found, loudest first; what was clear; and what could not be judged, with what is missing.
     """
-    case = Case(history, completions, facts or Facts())
+    case = Case(history, completions, facts or Facts(), widen)
     verdicts: list[Verdict] = []
     for judge in (judge_entropy, judge_lengths, judge_signal, judge_reward, judge_stability):
         verdicts += judge(case)

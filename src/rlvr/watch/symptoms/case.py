@@ -77,9 +77,13 @@ class Case:
         history: Its logged numbers.
         completions: Its completions, where there are any.
         facts: What else is known.
+        widen: Factor on every standard error, see :mod:`rlvr.watch.live`.
     """
 
-    def __init__(self, history: History, completions: Completions | None, facts: Facts) -> None:
+    def __init__(
+        self, history: History, completions: Completions | None, facts: Facts, widen: float = 1.0
+    ) -> None:
+        self.widen = widen
         self.history = history
         self.completions = completions if completions is not None and len(completions) else None
         self.facts = facts
@@ -89,7 +93,7 @@ class Case:
         """Return one metric's series, or None with fewer than ``rows`` finite values."""
         if metric not in self._series:
             steps, values = self.history.pairs(metric)
-            self._series[metric] = Series(steps, values) if values.size else None
+            self._series[metric] = Series(steps, values, self.widen) if values.size else None
         found = self._series[metric]
         return found if found is not None and len(found) >= rows else None
 
@@ -97,7 +101,9 @@ class Case:
         """Return a reward component's series of means."""
         values = self.history.components[name].mean
         keep = np.isfinite(values)
-        return Series(self.history.steps[keep], values[keep]) if keep.sum() >= FEWEST_ROWS else None
+        return (
+            Series(self.history.steps[keep], values[keep], self.widen) if keep.sum() >= FEWEST_ROWS else None
+        )
 
     @cached_property
     def correctness(self) -> str | None:
@@ -151,7 +157,9 @@ class Case:
         reward = self.series("reward")
         if reward is None:
             return None
-        return Series(reward.steps, (reward.values - self.floor) / max(self.ceiling - self.floor, 1e-9))
+        return Series(
+            reward.steps, (reward.values - self.floor) / max(self.ceiling - self.floor, 1e-9), self.widen
+        )
 
     @cached_property
     def progress(self) -> Progress | None:
@@ -187,7 +195,7 @@ class Case:
         if found is not None and found.knows_right and found.right_by == "outcome":
             steps, values = found.by_step(found.group_right_share)
             if values.size >= FEWEST_ROWS:
-                return Series(steps, values), "accuracy", "share of right completions"
+                return Series(steps, values, self.widen), "accuracy", "share of right completions"
         return None
 
     @cached_property

@@ -22,6 +22,7 @@ from rlvr.watch.symptoms.case import (
     levelled,
     measure,
     needs,
+    progress_of,
     proofs,
 )
 
@@ -119,7 +120,7 @@ def _unsolved_diversity(case: Case) -> tuple[bool, str] | None:
     steps, values = found.by_step(np.where(share < 0.5, found.distinct_answers, np.nan))
     if values.size < 8:
         return None
-    series = Series(steps, values)
+    series = Series(steps, values, case.widen)
     ratio, low, high = series.ratio()
     words = (
         f"distinct answers among unsolved groups went from {series.early.value:.2f} to {series.late.value:.2f} of the "
@@ -154,34 +155,52 @@ def _collapse_proofs(case: Case) -> list[Proof]:
 
 
 def _explosion(case: Case, series: Series) -> Verdict:
-    ratio, low, high = series.ratio()
-    grown = np.asarray(series.smooth > DOUBLE * series.early.value)
-    since = series.last_stretch(grown)
-    enough = series.late.value > EXPLOSION_NATS and series.change.z > 4 and low > 1.4
-    if since is None or not enough:
+    low_at = int(np.argmin(series.smooth[: max(1, len(series) - series.edge)]))
+    lowest = series.window(max(0, low_at - series.edge // 2), low_at + series.edge // 2 + 1)
+    base, start = (series.early, 0) if series.early.value <= lowest.value else (lowest, low_at)
+    rise = series.late.minus(base)
+    ratio = series.late.value / max(base.value, 1e-9)
+    since = series.last_stretch(np.asarray(series.smooth > DOUBLE * base.value))
+    if since is None or ratio < DOUBLE or series.late.value < EXPLOSION_NATS or rise.z < 4:
         return clear(
             "entropy-explosion",
-            f"entropy stands at {ratio:.0%} of its early level (95% interval {low:.0%} to {high:.0%})",
-            f"a rise above {DOUBLE:.0f} times the early level",
+            f"entropy ends at {series.late.value:.3g} nats a token, {ratio:.1f} times its lowest level",
+            f"a rise to {DOUBLE:.0f} times that level and above {EXPLOSION_NATS} nats",
         )
-    progress = case.progress
-    trend = progress.trend if progress else None
-    level, confidence = levelled(trend, bool(progress and progress.trend == "rising"), severe=ratio > 4)
+    progress = _progress_after(case, series.step(start))
+    beyond = series.late.value > DOUBLE * series.early.value
+    level, confidence = levelled(
+        progress.trend if progress else None, bool(progress and progress.trend == "rising")
+    )
+    if progress and progress.trend == "flat" and not beyond:
+        level, confidence = "information", "medium"
     parts = [
-        f"entropy went from {series.early.value:.3g} to {series.late.value:.3g} nats a token, {ratio:.1f} times its "
-        f"early level (95% interval {low:.1f} to {high:.1f})",
-        progress.words if progress else "nothing in the log says whether the run learned",
+        f"entropy went from {base.value:.3g} (around step {series.step(start)}) to {series.late.value:.3g} nats a token, "
+        f"{ratio:.1f} times as much",
+        f"since then {progress.words}" if progress else "nothing in the log says whether the run learned",
     ]
     return Finding(
         name="entropy-explosion",
         level=level,
         since_step=series.step(since),
         evidence="; ".join(parts),
-        measures=early_and_late(series, "entropy"),
+        measures=[
+            measure("entropy, lowest stretch (nats a token)", base),
+            *early_and_late(series, "entropy"),
+        ],
         confidence=confidence,
         refuted_by="reward and held-out accuracy that rise together with entropy",
         action="lower the learning rate (a tenth) and the temperature to 1, and restart from a checkpoint before the "
         "stretch; look for an entropy bonus or a clip range that is too wide above",
-        source="this run's own early level; arXiv 2503.14476, figure 2, for healthy entropies under a wider clip range",
+        source="this run's own lowest level; arXiv 2503.14476, figure 2, for entropies under a wider clip range",
         metrics=["entropy", progress.metric if progress else "reward"],
     )
+
+
+def _progress_after(case: Case, step: int) -> Progress | None:
+    """Return the run's progress from a step on."""
+    witness = case.training_witness
+    if witness is None:
+        return None
+    rest = witness[0].after(int(np.searchsorted(witness[0].steps, step)))
+    return progress_of(rest, witness[1], witness[2]) if len(rest) >= 8 else case.training_progress

@@ -36,7 +36,7 @@ def _series_by_outcome(case: Case) -> tuple[Series, Series | None] | None:
         found.by_step(found.group_means(np.where(mask, found.lengths, np.nan)))
         for mask in ((found.outcomes == 0) | (found.outcomes == -1), found.right)
     ]
-    built = [Series(steps, values) if values.size >= 8 else None for steps, values in by_outcome]
+    built = [Series(steps, values, case.widen) if values.size >= 8 else None for steps, values in by_outcome]
     return (built[0], built[1]) if built[0] is not None else None
 
 
@@ -177,7 +177,7 @@ def _length_from_completions(case: Case) -> Series | None:
     if found is None:
         return None
     steps, values = found.by_step(found.group_means(found.lengths))
-    return Series(steps, values) if values.size >= 8 else None
+    return Series(steps, values, case.widen) if values.size >= 8 else None
 
 
 def _late_shortest(case: Case) -> list[Proof]:
@@ -242,7 +242,7 @@ def _truncated_from_completions(case: Case) -> Series | None:
     if found is None or not np.isfinite(found.truncated).any():
         return None
     steps, values = found.by_step(found.group_means(found.truncated))
-    return Series(steps, values) if values.size >= 4 else None
+    return Series(steps, values, case.widen) if values.size >= 4 else None
 
 
 def _truncated_proofs(case: Case) -> list[Proof]:

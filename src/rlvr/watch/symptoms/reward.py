@@ -26,6 +26,8 @@ from rlvr.watch.symptoms.case import (
 
 PAID: Final = 0.5
 """Correlation of reward and length within groups at equal correctness from which length is paid."""
+AFFECTED: Final = 0.05
+"""Share of completions whose reward must differ at equal correctness for the correlation to matter."""
 AT_CEILING: Final = 0.9
 CRASH: Final = 0.4
 """Share of what was reached, lost from the best stretch, that is a crash."""
@@ -64,17 +66,18 @@ def _independent(case: Case) -> Progress | None:
 
 
 def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
+    watched = case.series(check.metric, rows=3)
+    if watched is None:
+        return None
     gained = reward.change
-    if not (gained.value > 0.08 and gained.z > 3.5):
-        return None
     falls = check.trend == "falling"
-    few = len(case.series(check.metric, rows=3) or ()) < 8
-    flat_enough = check.change.high < max(0.4 * gained.value, RISE) or (
-        few and check.change.value < 0.2 * gained.value
-    )
-    if check.saturated and not falls:
+    if not (gained.value > 0.08 and gained.z > 3.5) or (check.saturated and not falls):
         return None
-    if not falls and (check.trend == "rising" or not flat_enough):
+    few = len(watched) < 8
+    still = check.trend != "rising" and check.change.high < max(0.5 * gained.value, RISE)
+    if few:
+        still = check.trend != "rising" and check.change.value < 0.2 * gained.value
+    if not (falls or still or _runs_ahead(reward, watched, check)):
         return None
     since = _departs(reward)
     level: Level = "critical" if falls or gained.value > 0.25 else "warning"
@@ -96,6 +99,19 @@ def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
         suspects_reward=True,
         metrics=["reward", check.metric],
         proofs=_paid_but_wrong(case),
+    )
+
+
+def _runs_ahead(reward: Series, watched: Series, check: Progress) -> bool:
+    """Whether the reward rose several times as much as the check, over the stretch that both cover."""
+    shared = reward.after(int(np.searchsorted(reward.steps, watched.steps[0] - 1)))
+    if len(shared) < 8 or len(watched) < 8 or check.saturated:
+        return False
+    gained = shared.change
+    return (
+        gained.value > 0.25
+        and check.change.high < 0.4 * gained.low
+        and check.change.value < 0.25 * gained.value
     )
 
 
@@ -200,10 +216,11 @@ def _within_correlation(found: Completions) -> tuple[float, float, float, bool]:
     keys = [found.groups, found.outcomes.astype(np.int64)]
     for name, values in found.components.items():
         levels, index = np.unique(np.nan_to_num(values, nan=-1e9), return_inverse=True)
-        if levels.size <= 4 and is_correctness(name) is not None and "len" not in name.lower():
+        known = is_correctness(name) is not None or found.right_by != "outcome"
+        if levels.size <= 4 and known and "len" not in name.lower():
             keys.append(index)
     strata = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
-    finite = np.isfinite(found.rewards) & np.isfinite(found.lengths)
+    finite = np.isfinite(found.rewards) & np.isfinite(found.lengths) & (found.outcomes >= 0)
     return _pooled(found.rewards[finite], found.lengths[finite], strata[finite])
 
 
@@ -216,8 +233,7 @@ def _pooled(rewards: Floats, lengths: Floats, strata: Ints) -> tuple[float, floa
     moves = (np.bincount(strata, weights=np.abs(y)) > 1e-7)[strata] & (
         np.bincount(strata, weights=np.abs(x)) > 0
     )[strata]
-    varied = (np.bincount(strata, weights=np.abs(x)) > 0)[strata]
-    if moves.sum() < max(8, 0.05 * varied.sum()):
+    if moves.sum() < max(8, AFFECTED * rewards.size):
         return 0.0, 0.0, 0.0, True
     xx, yy, xy = float(x[moves] @ x[moves]), float(y[moves] @ y[moves]), float(x[moves] @ y[moves])
     pairs = float(moves.sum() - np.unique(strata[moves]).size)
@@ -403,7 +419,14 @@ def _plateau(case: Case) -> Verdict:
         return clear("plateau", f"{label} stands at {series.late.value:.2f}: little is left", smallest)
     if len(series) < 12 or series.change.error * 1.96 > 0.12:
         return needs("plateau", "more rows, or less noise", smallest)
-    if abs(series.change.value) < RISE and series.change.high < 0.08 and len(series) >= 16:
+    training = case.training_progress
+    learns = training is not None and training.trend == "rising"
+    if (
+        abs(series.change.value) < 0.04
+        and series.change.high < 0.1
+        and progress.late.value < 0.7
+        and not learns
+    ):
         best, _ = series.peak
         if best.value - series.early.value < 0.1:
             return _flat(case, series, metric, label, 0, since_start=True)

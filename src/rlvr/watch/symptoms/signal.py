@@ -27,7 +27,7 @@ def _zero_variance(case: Case) -> tuple[Series, str] | None:
     if found is not None and np.isfinite(found.zero_variance).any():
         steps, values = found.by_step(found.zero_variance)
         if values.size >= 8:
-            return Series(steps, values), "computed from the groups"
+            return Series(steps, values, case.widen), "computed from the groups"
     logged = case.series("zero_variance_share")
     if logged is not None and case.facts.settings.get("scale_rewards") != "batch":
         return logged, f"logged as {case.history.names.get('zero_variance_share', 'zero_variance_share')}"
@@ -35,7 +35,11 @@ def _zero_variance(case: Case) -> tuple[Series, str] | None:
     if spread is None:
         return None
     silent = np.asarray(spread.values < 1e-8, dtype=float)
-    return (Series(spread.steps, silent), "rows whose reward_std is 0") if silent.mean() > 0.5 else None
+    return (
+        (Series(spread.steps, silent, case.widen), "rows whose reward_std is 0")
+        if silent.mean() > 0.5
+        else None
+    )
 
 
 def _no_signal(case: Case) -> Verdict:
@@ -144,7 +148,8 @@ def _answer_collapse(case: Case) -> Verdict:
     counts = np.bincount(found.answers[late])
     top = int(counts.argmax())
     hits, total = int(counts[top]), int(late.sum())
-    share, (low, high) = hits / total, share_interval(hits, min(total, prompts * 4))
+    share, independent = hits / total, min(total, prompts * 4)
+    low, high = share_interval(share * independent, independent)
     before = float((found.answers[early] == top).mean())
     deserved = _deserved(case, late, top)
     right = float(found.right[late & (found.answers == top)].mean()) if found.knows_right else 0.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from rlvr.records.watch import Finding, Level, SymptomName
 from rlvr.watch.completions import Ints
+from rlvr.watch.history import Floats
 from rlvr.watch.statistics import Series, moving_average
 from rlvr.watch.symptoms.case import Case, Verdict, clear, early_and_late, needs
 
@@ -124,8 +125,8 @@ def _gradient(case: Case) -> Verdict:
     series = case.series("grad_norm")
     if series is None:
         return broken or needs("gradient-spike", "grad_norm, at least 8 rows")
-    spikes = _gradient_spikes(series)
-    level = _spike_level(case, series, spikes)
+    spikes, heights = _gradient_spikes(series)
+    level = _spike_level(case, series, spikes, heights)
     if level is None:
         if broken:
             return broken
@@ -176,30 +177,44 @@ def _not_finite(case: Case) -> Finding | None:
     )
 
 
-def _gradient_spikes(series: Series) -> Ints:
-    """Return rows whose gradient norm stands far above the run's own positive values."""
-    positive = series.values[series.values > 1e-12]
-    if positive.size < 8:
-        return np.empty(0, dtype=np.intp)
-    logs = np.log(positive)
-    centre = float(np.median(logs))
-    spread = 1.4826 * float(np.median(np.abs(logs - centre)))
-    upper = float(np.quantile(positive, 0.75))
-    limit = max(SPIKE * np.exp(centre), 4 * upper, np.exp(centre + 6 * spread))
-    return np.flatnonzero(series.values > limit)
+def _gradient_spikes(series: Series) -> tuple[Ints, Floats]:
+    """Return the rows whose gradient norm stands far above its surroundings, and every row's height over them.
+
+    Gradients fall as a run learns and are zero where no group has signal, so the level is a local median of the
+    positive values, but never under a quarter of the run's own.
+    """
+    positive = np.asarray(series.values > 1e-12)
+    if positive.sum() < 8:
+        return np.empty(0, dtype=np.int64), np.ones(len(series))
+    values = series.values[positive]
+    level = np.maximum(_local_median(values), 0.25 * float(np.median(values)))
+    logs = np.log(values / level)
+    spread = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
+    heights = np.zeros(len(series))
+    heights[positive] = values / level
+    limit = max(SPIKE, float(np.exp(6 * min(spread, 1.0))))
+    return np.flatnonzero(heights > limit), heights
 
 
-def _spike_level(case: Case, series: Series, spikes: Ints) -> Level | None:
+def _local_median(values: Floats) -> Floats:
+    """Return the median of 31 neighbours of each value (fewer at the ends)."""
+    half = min(15, values.size // 2)
+    padded = np.pad(values, half, mode="reflect") if half else values
+    found: Floats = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
+    return found
+
+
+def _spike_level(case: Case, series: Series, spikes: Ints, heights: Floats) -> Level | None:
     ratio, low, _ = series.ratio()
     trained = case.training_progress
     falls = trained is not None and trained.trend == "falling"
     learns = trained is not None and (trained.trend == "rising" or trained.saturated)
     if spikes.size:
-        height = float(series.values[spikes].max()) / max(float(np.median(series.values)), 1e-12)
+        height = float(heights[spikes].max())
         many = spikes.size >= 3
-        if many or height > 50:
-            return "critical" if falls and many else "warning" if not learns or height > 30 else "information"
-        return "warning" if falls else "information"
+        if many and (height > 1.5 * SPIKE or not learns):
+            return "critical" if falls else "warning"
+        return "warning" if falls or height > 10 * SPIKE else "information"
     if ratio > SPIKE and low > 4:
         return "critical" if falls else "information" if learns else "warning"
     return None
@@ -210,8 +225,8 @@ def _spike_finding(series: Series, spikes: Ints, level: Level) -> Finding:
     if spikes.size:
         top = int(spikes[np.argmax(series.values[spikes])])
         words = (
-            f"{spikes.size} of {len(series)} rows of the gradient norm stand above {SPIKE:.0f} times its median "
-            f"({typical:.3g}), the largest {series.values[top]:.3g} at step {series.step(top)}"
+            f"{spikes.size} of {len(series)} rows of the gradient norm stand above {SPIKE:.0f} times their "
+            f"surroundings (median {typical:.3g}), the largest {series.values[top]:.3g} at step {series.step(top)}"
         )
         first, last = series.step(int(spikes[0])), series.step(int(spikes[-1]))
     else:
@@ -229,7 +244,7 @@ def _spike_finding(series: Series, spikes: Ints, level: Level) -> Finding:
         refuted_by="reward and entropy that go on as before after each spike (max_grad_norm cut it)",
         action="keep max_grad_norm (1.0 or below); look at the batches of these steps, and lower the learning rate if the "
         "reward falls after them",
-        source="ten times the run's own median, and six robust deviations of its logarithm",
+        source="ten times the neighbouring rows, and six robust deviations of the logarithm",
         metrics=["grad_norm", "reward"],
     )
 
