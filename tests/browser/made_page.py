@@ -29,7 +29,8 @@ MENDED = STRICT.replace(
 
 
 def prompt_of(row):
-    return f"A crate holds {row + 3} rows of {row + 4} apples. How many apples are in two crates? Answer in \\boxed{{}}."
+    crate = f"A crate holds {row + 3} rows of {row + 4} apples."
+    return f"{crate} How many apples are in two crates? Answer in \\boxed{{}}."
 
 
 def gold_of(row):
@@ -119,7 +120,9 @@ class Clock:
 class Page:
     """A sitting with its page, served from this process on a thread of its own."""
 
-    def __init__(self, tmp_path: Path, samples, *, scores=None, reader="ada", rules=None, clock=None, reward=STRICT):
+    def __init__(
+        self, tmp_path: Path, samples, *, scores=None, reader="ada", rules=None, clock=None, reward=STRICT
+    ):
         self.reward_path = tmp_path / "rewards.py"
         if not self.reward_path.exists():
             self.reward_path.write_text(reward)
@@ -143,7 +146,9 @@ class Page:
 
         print_ = hashlib.sha256(self.reward_path.read_bytes()).hexdigest()[:16]
         made = Fingerprints(reward=print_, data="d", model="m", sampling="s")
-        return Pool(self.samples, scored(self.reward_path, self.samples), made, [one.row_hash for one in self.samples])
+        return Pool(
+            self.samples, scored(self.reward_path, self.samples), made, [one.row_hash for one in self.samples]
+        )
 
     @property
     def address(self):

@@ -119,13 +119,7 @@ def _code_block(text: str, segment: Segment, mark: Span | None) -> Block:
         inner = _marked(text, place, place + len(value), mark) if segment.kind == "code" else _plain(value)
         nodes += [["tok", kind, inner]] if kind else inner
         place += len(value)
-    return {"kind": "code", "language": segment.language, "nodes": _trimmed(nodes)}
-
-
-def _trimmed(nodes: list[Node]) -> list[Node]:
-    if nodes and isinstance(nodes[-1], str):
-        nodes[-1] = nodes[-1].rstrip("\n")
-    return nodes
+    return {"kind": "code", "language": segment.language, "nodes": nodes}
 
 
 def _tokens(code: str, language: str) -> Iterator[tuple[str, str]]:

@@ -56,7 +56,7 @@ def _fenced(text: str) -> Iterator[Segment]:
         language = opening["language"].lower()
         is_json = language in ("json", "") and _is_json(text[opening.end() : end].strip())
         yield Segment("json" if is_json else "code", opening.end(), end, "json" if is_json else language)
-        place = closing.end() if closing else len(text)
+        place = min(closing.end() + 1, len(text)) if closing else len(text)
     yield from _thinking(text, place, len(text))
 
 
@@ -207,6 +207,9 @@ def _split(found: Sequence[Segment], place: int) -> tuple[list[Segment], list[Se
     return before, after
 
 
+MOST_MARKS = 50
+NEAR_MARK = 40
+"""Characters within which an answer follows its box, tag or phrase."""
 _ANSWER_PLACE = re.compile(r"\\boxed\s?\{|<answer>|####|answer is|answer:", re.IGNORECASE)
 
 
@@ -225,5 +228,8 @@ def answer_place(text: str, extracted: str | None) -> tuple[int, int] | None:
         place = text.rfind(wanted)
         return None if place < 0 else (place, place + len(wanted))
     marks = [found.end() for found in _ANSWER_PLACE.finditer(text)]
-    named = [span for span in whole if any(0 <= span[0] - mark <= 40 for mark in marks[-50:])]
-    return (named or whole)[-1]
+    for mark in reversed(marks[-MOST_MARKS:]):
+        named = next((span for span in whole if 0 <= span[0] - mark <= NEAR_MARK), None)
+        if named is not None:
+            return named
+    return whole[-1]

@@ -351,7 +351,8 @@ class Sitting:
             changed = self._compare(new)
             self._take_pool(new)
             self.top_up()
-            found = self._save(always=True)
+            found = self.attestation()
+            self.folder.write_attestation(found)
         return Rescored(
             changed=changed,
             labelled=sum(one in self.labels.standing() for one in changed),
@@ -428,16 +429,18 @@ class Sitting:
         first = self.labels.readers[0] if self.labels.readers else self.reader
         return len(self.drawn) if first == self.reader else min(SECOND_READER_LEAST, len(self.drawn))
 
-    def _save(self, *, always: bool = False) -> Attestation:
-        found = self.attestation()
-        if always or not self.queue() or self.folder.record_path.is_file():
-            self.folder.write_attestation(found)
-        return found
+    def _save(self) -> None:
+        """Keep the attestation in step with the labels, once there is one or all is read."""
+        if not self.queue() or self.folder.record_path.is_file():
+            self.folder.write_attestation(self.attestation())
 
     def close(self) -> Attestation:
         """Write the attestation; what was pressed is on disk already."""
         with self.lock:
-            return self._save(always=bool(self.labels.events))
+            found = self.attestation()
+            if self.labels.events:
+                self.folder.write_attestation(found)
+            return found
 
 
 SHORTEST_REASON = 3

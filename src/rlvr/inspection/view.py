@@ -17,6 +17,7 @@ FIRST_COLUMNS = ("answer", "solution", "reference", "target", "expected", "gold"
 LONGEST_REFERENCE = 6_000
 PREVIEW_CHARACTERS = 280
 KEPT_RENDERINGS = 64
+KEPT_WHOLE = 4
 
 
 class View:
@@ -31,8 +32,9 @@ class View:
         self.sitting = sitting
         self.mend_at = list(mend_at)
         self._last: str | None = None
-        # One cache a view: a completion is rendered once blind, once with the answer marked.
+        # A completion is rendered once blind and once with the answer marked; whole ones are big, so few are kept.
         self._completion = functools.lru_cache(KEPT_RENDERINGS)(self._render_completion)
+        self._whole = functools.lru_cache(KEPT_WHOLE)(self._render_whole)
 
     def state(self) -> dict[str, Any]:
         """Return where the reader is: the sample to read, or the summary when all are read."""
@@ -48,10 +50,12 @@ class View:
             }
 
     def warm(self) -> None:
-        """Render the sample after this one ahead, so that the next key is answered at once."""
+        """Render ahead what the next keys may ask for: the sample after this one, and this one unfolded."""
         queue = self.sitting.queue()
         for identifier in queue[:2]:
-            self._completion(identifier, None, False, False)
+            self._completion(identifier, None)
+        for identifier in queue[:1]:
+            self._whole(identifier, None, False)
 
     def judged(self, identifier: str, verdict: Any, revision: int) -> dict[str, Any]:
         """Take a verdict; a disagreement stays in sight, anything else goes on at once."""
@@ -87,7 +91,7 @@ class View:
         sitting.sample(identifier)
         found = sitting.labels.of(sitting.reader, identifier)
         extracted = sitting.reveal(identifier).score.extracted if found and found.decided else None
-        return self._completion(identifier, extracted, raw, True)
+        return self._whole(identifier, extracted, raw)
 
     def revealed(self, identifier: str) -> dict[str, Any]:
         """Return a decided sample with the reward's verdict beside the reader's."""
@@ -158,7 +162,7 @@ class View:
             "reference": [
                 {"name": visible(name), "blocks": _cached_text(value)} for name, value in reference(sample)
             ],
-            "completion": self._completion(sample.completion_id, extracted, False, False),
+            "completion": self._completion(sample.completion_id, extracted),
             "characters": len(sample.text),
             "tokens": sample.tokens,
             "truncated": sample.truncated,
@@ -186,10 +190,11 @@ class View:
             "ending": visible(sample.text[-PREVIEW_CHARACTERS:]),
         }
 
-    def _render_completion(
-        self, identifier: str, extracted: str | None, raw: bool, unfolded: bool
-    ) -> dict[str, Any]:
-        return render_completion(self.sitting.sample(identifier).text, extracted, raw=raw, unfolded=unfolded)
+    def _render_completion(self, identifier: str, extracted: str | None) -> dict[str, Any]:
+        return render_completion(self.sitting.sample(identifier).text, extracted)
+
+    def _render_whole(self, identifier: str, extracted: str | None, raw: bool) -> dict[str, Any]:
+        return render_completion(self.sitting.sample(identifier).text, extracted, raw=raw, unfolded=True)
 
 
 def reference(sample: Sample) -> list[tuple[str, str]]:
