@@ -15,6 +15,7 @@ import json
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,23 @@ Action = Literal["warn", "pause", "stop"]
 _log = logging.getLogger("rlvr.watch")
 
 
+@dataclass(frozen=True)
+class Ending:
+    """Why the callback ended a run.
+
+    Attributes:
+        how: ``paused`` for a reading, or ``stopped``.
+        why: The reason, in a sentence.
+        fix: The next thing to do.
+        finding: The finding behind it; None when a reading was due.
+    """
+
+    how: Literal["paused", "stopped"]
+    why: str
+    fix: str
+    finding: Finding | None = None
+
+
 class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
     """Names symptoms while a run trains.
 
@@ -39,6 +57,7 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         on_reward: What a critical finding does that suspects the reward; the louder of the two counts.
         on_finding: Called with every confirmed finding; prints a line by default.
         on_pause: Called with the finding that pauses the run, after the checkpoint was asked for.
+        on_due: Called with the step when a reading is due.
         rollouts: File that a rollout writer appends gzip members to, or a function that returns the completions
             added since it was last called.
         facts: What is known of the run (experts, settings).
@@ -55,6 +74,7 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         on_reward: Action = "warn",
         on_finding: Callable[[Finding], None] | None = None,
         on_pause: Callable[[Finding], None] | None = None,
+        on_due: Callable[[int], None] | None = None,
         rollouts: Path | Callable[[], Iterable[Mapping[str, Any]]] | None = None,
         facts: Facts | None = None,
         reinspect_every: int | None = None,
@@ -73,8 +93,8 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self.reinspect_every = reinspect_every
         self.on_reinspect = on_reinspect
         self.raise_at_end = raise_at_end
-        self.ended_by: Finding | None = None
-        self.ended_as: Literal["", "paused", "stopped"] = ""
+        self.on_due = on_due or _say_due
+        self.ended: Ending | None = None
         self._fresh = _Appended(rollouts) if isinstance(rollouts, Path) else rollouts
         self._inspected_at = 0
 
@@ -100,7 +120,7 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
             self.watch.add_completions(self._fresh())
         if self.reinspect_every and state.global_step - self._inspected_at >= self.reinspect_every:
             self._inspected_at = state.global_step
-            self._due(state, control)
+            self._due(state.global_step, control)
 
     def on_log(
         self,
@@ -121,42 +141,34 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Say why the run ended, where this callback ended it."""
-        if self.ended_by is None or not self.raise_at_end:
+        if self.ended is None or not self.raise_at_end:
             return
         raise StopTraining(
-            f"train.{self.ended_as}",
-            f"{self.ended_by.name}: {self.ended_by.evidence}",
-            where=f"step {state.global_step}",
-            fix=self.ended_by.action,
+            f"train.{self.ended.how}", self.ended.why, where=f"step {state.global_step}", fix=self.ended.fix
         )
 
     def _act(self, finding: Finding, control: TrainerControl) -> None:
-        if finding.level != "critical" or self.ended_by is not None:
+        if finding.level != "critical" or self.ended is not None:
             return
         order = ("warn", "pause", "stop")
         action = max(self.action, self.on_reward if finding.suspects_reward else "warn", key=order.index)
-        if action != "warn":
-            self._end(finding, control, "paused" if action == "pause" else "stopped")
-
-    def _end(self, finding: Finding, control: TrainerControl, how: Literal["paused", "stopped"]) -> None:
-        control.should_save = True
-        control.should_training_stop = True
-        self.ended_by, self.ended_as = finding, how
+        if action == "warn":
+            return
+        how: Literal["paused", "stopped"] = "paused" if action == "pause" else "stopped"
+        self._end(Ending(how, f"{finding.name}: {finding.evidence}", finding.action, finding), control)
         if how == "paused" and self.on_pause is not None:
             self.on_pause(finding)
 
-    def _due(self, state: TrainerState, control: TrainerControl) -> None:
-        finding = Finding(
-            name="reward-hacking",
-            level="information",
-            since_step=state.global_step,
-            evidence=f"{self.reinspect_every} steps since the last reading; no symptom is claimed",
-            action="read 20 completions of this run: rlvr inspect --run RUN",
-            source="reinspect_every of the configuration",
-        )
-        self.on_finding(finding)
-        if self.on_reinspect == "pause" and self.ended_by is None:
-            self._end(finding, control, "paused")
+    def _end(self, ending: Ending, control: TrainerControl) -> None:
+        control.should_save = True
+        control.should_training_stop = True
+        self.ended = ending
+
+    def _due(self, step: int, control: TrainerControl) -> None:
+        self.on_due(step)
+        if self.on_reinspect == "pause" and self.ended is None:
+            reason = f"{self.reinspect_every} steps since the last reading"
+            self._end(Ending("paused", reason, "rlvr inspect --run RUN, then rlvr train --resume"), control)
 
 
 class _TrainerLogs:
@@ -216,3 +228,7 @@ def _say(finding: Finding) -> None:
     loud = _log.error if finding.level == "critical" else _log.warning
     since = f" since step {finding.since_step}" if finding.since_step is not None else ""
     loud("%s: %s%s: %s. Do: %s", finding.level, finding.name, since, finding.evidence, finding.action)
+
+
+def _say_due(step: int) -> None:
+    _log.warning("step %s: a reading is due: rlvr inspect --run RUN (20 completions of this run)", step)

@@ -34,6 +34,8 @@ def judge_history(
     Returns:
         What was found, loudest first; what was clear; and what could not be judged, with what is missing.
     """
+    from rlvr.watch.answers import answer_questions
+
     case = Case(history, completions, facts or Facts(), widen)
     verdicts: list[Verdict] = []
     for judge in (judge_entropy, judge_lengths, judge_signal, judge_reward, judge_stability):
@@ -43,6 +45,7 @@ def judge_history(
     return Findings(
         symptoms=symptoms,
         not_judged=[v for v in verdicts if isinstance(v, NotJudged)],
+        answers=answer_questions(case),
         clear=[v for v in verdicts if isinstance(v, Clear)],
         rows=len(history),
         first_step=int(history.steps[0]) if len(history) else 0,
