@@ -12,8 +12,10 @@ from pathlib import Path
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.utils import logging as transformers_logging
 
 from rlvr.demo.task import Question, demonstration
+from rlvr.generate.threads import fit_threads
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;!?+-*/=()[]{}<>'\"_#\n"
 SPECIAL = ("<pad>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>")
@@ -73,6 +75,7 @@ def teach(
     seed: int,
     steps: int = STEPS,
     progress: Callable[[int, int], None] | None = None,
+    demonstrate: Callable[[Question, random.Random], str] = demonstration,
 ) -> None:
     """Fine-tune on mixed demonstrations, so that the model succeeds sometimes.
 
@@ -83,13 +86,15 @@ def teach(
         seed: Order and mixture of the demonstrations.
         steps: Optimizer steps of :data:`BATCH` examples.
         progress: Called with (done, all) after each step.
+        demonstrate: Makes a completion to imitate; the demo's own mixture unless given.
     """
+    fit_threads(model)
     rng = random.Random(seed)  # noqa: S311  # a data order, not a secret
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=steps, pct_start=0.1)
     model.train()
     for step in range(steps):
-        batch = [_example(tokenizer, rng.choice(examples), rng) for _ in range(BATCH)]
+        batch = [_example(tokenizer, rng.choice(examples), rng, demonstrate) for _ in range(BATCH)]
         ids, labels = _collate(batch)
         loss = model(input_ids=ids, attention_mask=(ids != 0).long(), labels=labels).loss
         loss.backward()
@@ -104,6 +109,7 @@ def teach(
 
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Save an ordinary checkpoint folder."""
+    transformers_logging.disable_progress_bar()
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.save_pretrained(folder)
@@ -111,11 +117,14 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Pa
 
 
 def _example(
-    tokenizer: PreTrainedTokenizerFast, question: Question, rng: random.Random
+    tokenizer: PreTrainedTokenizerFast,
+    question: Question,
+    rng: random.Random,
+    demonstrate: Callable[[Question, random.Random], str],
 ) -> tuple[list[int], list[int]]:
     head = f"<|user|>{question.prompt}<|end|><|assistant|>"
     prompt = tokenizer.encode(head, add_special_tokens=False)
-    answer = tokenizer.encode(demonstration(question, rng) + "<|end|>", add_special_tokens=False)
+    answer = tokenizer.encode(demonstrate(question, rng) + "<|end|>", add_special_tokens=False)
     return prompt + answer, [-100] * len(prompt) + answer
 
 

@@ -22,13 +22,13 @@ from rlvr.errors import ConfigError, DataError, InfrastructureError
 from rlvr.generate import Generated, Progress
 from rlvr.generate.location import Location, load_failed, locate
 from rlvr.generate.randomness import completion_seed, uniforms
+from rlvr.generate.threads import TINY_PARAMETERS, fit_threads
 from rlvr.records.samples import Message
 from rlvr.task.prompt import no_template, plain_text
 
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "</s>")
 """Marks that end an assistant's turn, used when the chat template writes them."""
 
-TINY_PARAMETERS = 5_000_000
 TINY_BATCH = 512
 """Completions at once for a model so small that the overhead of a step outweighs its arithmetic."""
 
@@ -75,6 +75,7 @@ class TransformersGenerator:
         return self
 
     def _set_up(self, network: Any, tokenizer: Any, name: str, top_p: float, batch_size: int) -> None:
+        fit_threads(network)
         self.network, self.tokenizer, self.name, self.top_p = network, tokenizer, name, top_p
         self.has_chat_template = bool(tokenizer.chat_template)
         self.context: int | None = getattr(network.config.get_text_config(), "max_position_embeddings", None)

@@ -125,6 +125,7 @@ def _build(job: TrainingJob, writer: Any, callbacks: list[TrainerCallback]) -> G
     from transformers.trainer_callback import PrinterCallback, ProgressCallback
     from trl import GRPOConfig
 
+    from rlvr.generate.threads import fit_threads
     from rlvr.train.data import RowColumns, RowReward, as_dataset
     from rlvr.train.trainer import GatedTrainer
 
@@ -145,6 +146,7 @@ def _build(job: TrainingJob, writer: Any, callbacks: list[TrainerCallback]) -> G
         scorer=job.scorer,
         writer=writer,
     )
+    fit_threads(trainer.model)
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     return trainer
