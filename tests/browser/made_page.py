@@ -51,7 +51,7 @@ def text_of(row):
     return f"I would multiply, which gives {product} apples a crate, and so about {gold + 10} in all."
 
 
-HEDGED = (2, 6, 10)
+HEDGED = range(2, 160, 16)
 """Rows whose completion names two answers, the right one last: the reward as first written pays them."""
 
 

@@ -31,7 +31,7 @@ import re
 def numbers(text):
     return [int(one) for one in re.findall(r"-?\\d+", text)]
 """
-HEDGED = (3, 7, 11)
+HEDGED = range(3, 120, 12)
 """Rows whose completion names two answers, the right one last: the reward pays them, a person does not."""
 MENDED = REWARD.replace(
     "    return [1.0", "    found = [got if len(set(got)) == 1 else [] for got in found]\n    return [1.0"

@@ -86,10 +86,8 @@ class Chain:
     def labels_fingerprint(self) -> str:
         """Hash over every label; empty before the first."""
         from rlvr.inspection.folder import InspectionFolder
-        from rlvr.inspection.labels import labels_fingerprint
 
-        events = InspectionFolder.of_gates(self.workspace.gates).events()
-        return labels_fingerprint(events) if events else ""
+        return InspectionFolder.of_gates(self.workspace.gates).labels_fingerprint()
 
     @property
     def lengths_fingerprint(self) -> str:

@@ -213,11 +213,17 @@ class Reader(App[None]):
         """Write a note."""
         if self.item is None:
             return
-        item = self.item
-        known = self.sitting.labels.of(self.sitting.reader, item.completion_id)
-        self._ask(
-            "note", known.note if known else "", lambda text: self.sitting.note(item.completion_id, text)
-        )
+        identifier = self.item.completion_id
+        known = self.sitting.labels.of(self.sitting.reader, identifier)
+
+        def keep(text: str) -> None:
+            self.sitting.note(identifier, text)
+            if self.mode == "reveal":
+                self.show_reveal(self.sitting.reveal(identifier))
+            else:
+                self.query_one("#body", Static).update(self._blind(self.sitting.sample(identifier)))
+
+        self._ask("note", known.note if known else "", keep)
 
     def action_change(self) -> None:
         """Change the judgement, with a reason."""
