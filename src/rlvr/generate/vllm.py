@@ -26,7 +26,7 @@ class VllmGenerator:
         adapter: LoRA adapter folder.
         chat_template: File with a Jinja template that replaces the tokenizer's own.
         top_p: Nucleus.
-        memory_share: Share of the card that the engine may take (GPU), or GiB-derived cache (CPU).
+        memory_share: Share of the card's memory that the engine may take.
         max_model_len: Longest prompt plus completion; None: the model's own.
 
     Raises:
@@ -50,6 +50,8 @@ class VllmGenerator:
         self._template = chat_template.read_text("utf-8") if chat_template else None
         self._adapter = location.adapter
         options: dict[str, Any] = {"enable_lora": True} if location.adapter else {}
+        if engine.platforms.current_platform.is_cpu():
+            options["enforce_eager"] = True  # compiling takes longer than all that a CPU will sample
         if max_model_len is not None:
             options["max_model_len"] = max_model_len
         try:
@@ -139,6 +141,7 @@ class VllmGenerator:
 def _import_vllm() -> Any:
     try:
         import vllm
+        import vllm.platforms
     except ImportError:
         raise ConfigError(
             "generate.vllm-missing",
