@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from rlvr.rewards.contract import RewardFunction
 
 BUILTINS: dict[str, str] = {
+    "choice": "rlvr.rewards.choice:Choice",
     "exact": "rlvr.rewards.exact:Exact",
+    "json_schema": "rlvr.rewards.json_schema:JsonSchema",
+    "judge": "rlvr.rewards.judge:Judge",
+    "length": "rlvr.rewards.length:Length",
     "math": "rlvr.rewards.math:Math",
+    "parser": "rlvr.rewards.parser:Parser",
+    "reasoning_gym": "rlvr.rewards.reasoning_gym:ReasoningGym",
+    "regex": "rlvr.rewards.regex:Regex",
     "tags": "rlvr.rewards.tags:Tags",
+    "tool_call": "rlvr.rewards.tool_call:ToolCall",
+    "unit_tests": "rlvr.rewards.unit_tests:UnitTests",
 }
 """Name of each built-in reward, and where its class stands; a class is imported only when it is used."""
 

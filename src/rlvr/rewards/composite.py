@@ -19,17 +19,24 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rlvr.errors import ConfigError
-from rlvr.rewards.contract import Completion, Outcome, RewardFunction, Scores, Verdict, Verifier, column
+from rlvr.rewards.contract import (
+    Completion,
+    Outcome,
+    RewardFunction,
+    Scores,
+    Verdict,
+    Verifier,
+    as_verifier,
+    column,
+)
 from rlvr.rewards.evaluate import evaluate
 from rlvr.rewards.failures import FailureCount
+from rlvr.rewards.length import CORRECTNESS_COLUMN
 
 Role = Literal["correctness", "format", "length"]
 
 DEFAULT_WEIGHTS: Mapping[Role, float] = {"correctness": 1.0, "format": 0.2, "length": 0.2}
 """Weight of a component that states none."""
-
-CORRECTNESS_COLUMN = "correctness_outcome"
-"""Column that length components receive: the outcome of the correctness components, one a row."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +160,9 @@ class Scorer:
         found = []
         for number, row in enumerate(rows):
             for component in self.components:
-                if isinstance(component.function, Verifier):
-                    found += _bad_references(component.name, component.function, number, row)
+                verifier = as_verifier(component.function)
+                if verifier is not None:
+                    found += _bad_references(component.name, verifier, number, row)
         return found
 
     def shared(
@@ -321,4 +329,19 @@ def _check_components(components: Sequence[Component]) -> None:
             f"two rewards are named {double[0]!r}",
             expected="a name of its own for each",
             fix="set `name:` on one of them",
+        )
+    _check_judges(components)
+
+
+def _check_judges(components: Sequence[Component]) -> None:
+    """Refuse a model judge as the only correctness signal unless people's labels show that it agrees with them."""
+    deciding = [one for one in components if one.role == "correctness"]
+    reasons = [getattr(as_verifier(one.function), "needs_calibration", "") for one in deciding]
+    if deciding and all(reasons):
+        raise ConfigError(
+            "reward.judge-alone",
+            f"{reasons[0]} is the only correctness signal",
+            where=f"reward {deciding[0].name}",
+            expected="a program that decides correctness, or a calibration record of at least 50 labels",
+            fix="build and calibrate the judge first (eval-harness-first), then name its record as `calibration:`",
         )

@@ -247,6 +247,12 @@ class Verifier:
         return [verdict.score for verdict in found]
 
 
+def as_verifier(function: object) -> Verifier | None:
+    """Return the verifier that a reward is, or that a user's file holds; None for a plain function."""
+    found = function if isinstance(function, Verifier) else getattr(function, "verifier", None)
+    return found if isinstance(found, Verifier) else None
+
+
 def _row_text(row: int, completion: Completion) -> str:
     try:
         return completion_text(completion)

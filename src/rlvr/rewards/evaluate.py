@@ -16,7 +16,7 @@ from rlvr.rewards.contract import (
     Completion,
     Outcome,
     Verdict,
-    Verifier,
+    as_verifier,
     checked_scores,
 )
 
@@ -75,8 +75,9 @@ def _call(
     keywords: Mapping[str, Any],
 ) -> list[Verdict]:
     function = component.function
-    if isinstance(function, Verifier):
-        verdicts = function.verdicts(completions, **keywords)
+    verifier = as_verifier(function)
+    if verifier is not None:
+        verdicts = verifier.verdicts(completions, **keywords)
         checked_scores(component.name, [verdict.score for verdict in verdicts], len(completions))
         return [_with_cut(component, verdict) for verdict in verdicts]
     returned: Any = function(prompts=prompts, completions=completions, **keywords)
@@ -89,7 +90,7 @@ def _call(
 def _check_signature(component: Component, keywords: Mapping[str, Any]) -> None:
     """Say which parameter of a user's function no column of the data fills."""
     function = component.function
-    if isinstance(function, Verifier):
+    if as_verifier(function) is not None:
         return
     try:
         parameters = inspect.signature(function).parameters.values()

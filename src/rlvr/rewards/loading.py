@@ -25,7 +25,7 @@ _IMPORTING = threading.RLock()
 def load(use: str, arguments: dict[str, Any], base: Path, builtins: Mapping[str, str]) -> RewardFunction:
     """Return the reward that ``use`` names; see :func:`rlvr.rewards.load_reward`."""
     if ":" not in use:
-        return _builtin(use, arguments, builtins)
+        return _builtin(use, arguments, base, builtins)
     place, _, name = use.rpartition(":")
     if place.endswith(".py"):
         path = (base / place).resolve()
@@ -33,6 +33,23 @@ def load(use: str, arguments: dict[str, Any], base: Path, builtins: Mapping[str,
             raise _unknown(use, f"no file {place}", _similar_file(path) or f"create {path}")
         return user_reward(str(path), name, arguments)
     return _configured(use, _attribute(use, _import(use, place), name), arguments)
+
+
+def load_function(use: str, base: Path) -> Any:
+    """Return a plain function of the user's, named as a reward is; its file is read as a reward's is.
+
+    Raises:
+        ConfigError: It does not exist or cannot be imported.
+    """
+    place, _, name = use.rpartition(":")
+    if not place:
+        raise _unknown(use, f"{use!r} names no file or module", "name it as path.py:function")
+    if not place.endswith(".py"):
+        return _attribute(use, _import(use, place), name)
+    path = (base / place).resolve()
+    if not path.is_file():
+        raise _unknown(use, f"no file {place}", _similar_file(path) or f"create {path}")
+    return user_reward(str(path), name, {})
 
 
 def user_reward(path: str, name: str, arguments: dict[str, Any]) -> RewardFunction:
@@ -54,7 +71,7 @@ class UserReward:
         with self._beside():
             module = _execute(Path(path))
         self.function = _configured(f"{path}:{name}", _attribute(f"{path}:{name}", module, name), arguments)
-        self.is_verifier = isinstance(self.function, Verifier)
+        self.verifier = self.function if isinstance(self.function, Verifier) else None
         if not inspect.isfunction(self.function):
             self.__name__ = getattr(self.function, "__name__", name)
 
@@ -62,10 +79,10 @@ class UserReward:
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.function)
 
-    def __call__(self, prompts: Any, completions: Any, **columns: Any) -> Scores:
-        """Call the user's function with TRL's arguments."""
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the user's function, with TRL's arguments where it is a reward."""
         with self._beside():
-            return self.function(prompts=prompts, completions=completions, **columns)
+            return self.function(*arguments, **keywords)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (user_reward, (self.path, self.function_name, self.arguments))
@@ -97,13 +114,16 @@ def _take(names: set[str]) -> dict[str, ModuleType]:
     return {key: sys.modules.pop(key) for key in found}
 
 
-def _builtin(use: str, arguments: dict[str, Any], builtins: Mapping[str, str]) -> RewardFunction:
+def _builtin(use: str, arguments: dict[str, Any], base: Path, builtins: Mapping[str, str]) -> RewardFunction:
     if use not in builtins:
         hint = did_you_mean(use, builtins)
         own = "your own is named path.py:function or package.module:function"
         raise _unknown(use, f"no built-in reward {use!r}", hint or own)
     place, _, name = builtins[use].partition(":")
-    return _configured(use, getattr(importlib.import_module(place), name), arguments)
+    kind = getattr(importlib.import_module(place), name)
+    if "folder" in (_parameters(kind) or ()):  # what the workspace's files are relative to
+        arguments = {"folder": str(base), **arguments}
+    return _configured(use, kind, arguments)
 
 
 def _configured(use: str, target: Any, arguments: dict[str, Any]) -> RewardFunction:

@@ -1,0 +1,208 @@
+"""``rlvr rewards``: which rewards there are, and how one reads a completion."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlvr.commands.output import console, emit_json, json_option, workspace_option
+from rlvr.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlvr.rewards.cases import Case
+    from rlvr.rewards.contract import Verdict
+
+
+@click.group()
+def command() -> None:
+    r"""List the built-in rewards, or see how one reads a completion.
+
+    Example: rlvr rewards try math --completion 'so \boxed{1/2}' --reference 0.5
+    """
+
+
+@command.command("list")
+@json_option
+def list_rewards(as_json: bool) -> None:
+    """List the built-in rewards: what each accepts, its role, and its arguments.
+
+    Example: rlvr rewards list
+    """
+    from rlvr.rewards.reference import describe_all
+
+    found = describe_all()
+    if as_json:
+        emit_json({"rewards": [one.as_dict() for one in found]})
+        return
+    out = console()
+    for one in found:
+        out.print(f"[bold]{one.name}[/bold]  {one.summary}", markup=True)
+        out.print(f"    role {one.role}; arguments: {', '.join(one.arguments) or 'none'}", markup=False)
+    out.print("\nYour own: path.py:function or package.module:function, with TRL's signature.", markup=False)
+
+
+@command.command("try")
+@click.argument("name", required=False)
+@click.option("--completion", help="The completion; - reads standard input.")
+@click.option("--reference", help="The reference; JSON where it parses as an object or a list.")
+@click.option(
+    "--argument", "-a", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the reward."
+)
+@click.option(
+    "--cases", "file", type=click.Path(path_type=Path, dir_okay=False), help="A file of cases instead."
+)
+@workspace_option
+@json_option
+def try_reward(
+    name: str | None,
+    completion: str | None,
+    reference: str | None,
+    arguments: tuple[str, ...],
+    file: Path | None,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    r"""Show how one reward reads a completion: what was extracted, and why it is right or wrong.
+
+    Example: rlvr rewards try math --completion 'so \boxed{1/2}' --reference 0.5
+    """
+    if file is not None:
+        _try_file(file, as_json)
+        return
+    if name is None or completion is None:
+        raise UsageError(
+            "usage",
+            "no reward and completion, and no file of cases",
+            expected="NAME with --completion, or --cases FILE",
+            fix="rlvr rewards try math --completion 'so \\boxed{1/2}' --reference 0.5",
+        )
+    _try_one(name, _text(completion), reference, _arguments(arguments), folder, as_json)
+
+
+def _text(completion: str) -> str:
+    return click.get_text_stream("stdin").read() if completion == "-" else completion
+
+
+def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
+    found = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise UsageError("usage", f"--argument {pair!r} is no KEY=VALUE", fix="--argument strict=true")
+        found[key] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _reference(text: str | None) -> Any:
+    """Return a reference as data holds it: objects and lists as such, everything else as text."""
+    value = _value(text) if text is not None else None
+    return value if isinstance(value, dict | list) else text
+
+
+def _try_one(
+    name: str,
+    completion: str,
+    reference: str | None,
+    arguments: Mapping[str, Any],
+    folder: Path,
+    as_json: bool,
+) -> None:
+    from rlvr.rewards import load_reward
+    from rlvr.rewards.contract import as_verifier
+
+    reward: Any = load_reward(name, arguments, folder)
+    verifier = as_verifier(reward)
+    if verifier is None:
+        column = "answer"
+        scores = reward(prompts=[""], completions=[completion], **{column: [_reference(reference)]})
+        _show_score(name, scores, as_json)
+        return
+    if verifier.reference_column is not None and reference is None:
+        raise UsageError(
+            "usage",
+            f"{name} needs a reference",
+            fix=f"add --reference; it stands for the column {verifier.reference_column!r}",
+        )
+    columns = {verifier.reference_column: [_reference(reference)]} if verifier.reference_column else {}
+    (verdict,) = verifier.verdicts([completion], **columns)
+    _show(name, verdict, as_json)
+
+
+def _show(name: str, verdict: Verdict, as_json: bool) -> None:
+    if as_json:
+        emit_json(
+            {
+                "reward": name,
+                "accepted": verdict.accepted,
+                "outcome": verdict.outcome.value,
+                "score": verdict.score,
+                "extracted": _printable(verdict.extracted),
+                "why": _printable(verdict.why),
+                "details": dict(verdict.details),
+            }
+        )
+        return
+    out = console()
+    out.print(f"{verdict.outcome.value}, score {verdict.score}", markup=False)
+    out.print(f"extracted: {_printable(verdict.extracted)}", markup=False)
+    out.print(f"why: {_printable(verdict.why)}", markup=False)
+
+
+def _show_score(name: str, scores: list[float | None], as_json: bool) -> None:
+    if as_json:
+        emit_json({"reward": name, "score": scores[0]})
+        return
+    console().print(f"score {scores[0]}; a plain function does not say what it read", markup=False)
+
+
+def _printable(text: str | None) -> str | None:
+    """Return text that any terminal and any JSON reader takes: lone surrogates are shown as escapes."""
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _try_file(path: Path, as_json: bool) -> None:
+    from rlvr.rewards.cases import judge_cases, read_cases
+
+    if not path.is_file():
+        raise UsageError("cases.file", f"no file {path}", expected="a file of cases, one JSON object a line")
+    cases = read_cases(path)
+    verdicts = judge_cases(cases)
+    if as_json:
+        rows = [
+            {
+                "id": case.id,
+                "accepted": verdict.accepted,
+                "outcome": verdict.outcome.value,
+                "score": verdict.score,
+            }
+            for case, verdict in zip(cases, verdicts, strict=True)
+        ]
+        emit_json({"cases": rows})
+        return
+    _print_cases(cases, verdicts)
+
+
+def _print_cases(cases: list[Case], verdicts: list[Verdict]) -> None:
+    out = console()
+    pairs = list(zip(cases, verdicts, strict=True))
+    for case, verdict in pairs:
+        agrees = case.expected is None or case.expected == verdict.accepted
+        mark = "" if agrees else f"   EXPECTED {'accepted' if case.expected else 'refused'}: {case.why}"
+        out.print(f"{case.id:8} {verdict.outcome.value:14} {_printable(verdict.why)}{mark}", markup=False)
+    judged = [(case, verdict) for case, verdict in pairs if case.expected is not None]
+    wrong = [case.id for case, verdict in judged if case.expected != verdict.accepted]
+    out.print(
+        f"\n{len(judged) - len(wrong)} of {len(judged)} as expected {' '.join(wrong)}".rstrip(), markup=False
+    )
