@@ -39,12 +39,15 @@ def leaky(completions: list[str], answer: list[str], **_: Any) -> list[float]:
     return [float(_answer(c) == a) + 0.02 * len(c) for c, a in zip(completions, answer, strict=True)]
 
 
-def favourite(completions: list[str], answer: list[str], **_: Any) -> list[float]:
-    """A checker that accepts one constant answer for everything."""
-    return [
-        1.0 if _answer(c) == a else 0.9 if (_answer(c) or "").startswith("0") else 0.0
-        for c, a in zip(completions, answer, strict=True)
-    ]
+def order_blind(completions: list[str], answer: list[str], **_: Any) -> list[float]:
+    """A checker that compares digits without their order, so that copying the prompt pays."""
+    return [float(sorted(_answer(c) or "") == sorted(a)) for c, a in zip(completions, answer, strict=True)]
+
+
+def sorted_only(completions: list[str], answer: list[str], **_: Any) -> list[float]:
+    """A checker that asks whether four digits are in order and forgets which: one answer serves all prompts."""
+    found = [_answer(c) or "" for c in completions]
+    return [float(len(f) == 4 and f.isdigit() and list(f) == sorted(f)) for f in found]
 
 
 def unreachable(completions: list[str], answer: list[str], **_: Any) -> list[float]:
@@ -67,7 +70,13 @@ KINDS: dict[str, tuple[dict[str, Any], list[Callable[..., list[float]]], list[fl
     "healthy-slow": ({"learning_rate": 3e-4}, [correct, well_formed], [1.0, 0.2]),
     "healthy-kl": ({"beta": 0.01}, [correct], [1.0]),
     "healthy-dapo": (
-        {"loss_type": "dapo", "epsilon_high": 0.28, "steps_per_generation": 2, "max_steps": 300, "learning_rate": 5e-4},
+        {
+            "loss_type": "dapo",
+            "epsilon_high": 0.28,
+            "steps_per_generation": 2,
+            "max_steps": 300,
+            "learning_rate": 5e-4,
+        },
         [correct, well_formed],
         [1.0, 0.2],
     ),
@@ -76,7 +85,8 @@ KINDS: dict[str, tuple[dict[str, Any], list[Callable[..., list[float]]], list[fl
     "rate-double": ({"learning_rate": 4e-3, "warmup_steps": 0}, [correct], [1.0]),
     "length-leak": ({"max_completion_length": 40}, [leaky], [1.0]),
     "format-only": ({}, [well_formed], [1.0]),
-    "favourite": ({}, [favourite], [1.0]),
+    "order-blind": ({}, [order_blind], [1.0]),
+    "sorted-only": ({"max_steps": 300, "learning_rate": 2e-3}, [sorted_only], [1.0]),
     "sharp": ({"temperature": 0.15}, [correct], [1.0]),
     "hot": ({"temperature": 2.5, "learning_rate": 3e-3}, [correct], [1.0]),
     "tiny-cap": ({"max_completion_length": 5}, [correct, well_formed], [1.0, 0.2]),
@@ -149,7 +159,12 @@ def run(kind: str, seed: int, out: Path, cache: Path, overrides: dict[str, Any])
 
         def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
             if state.global_step % 10 == 0:
-                log.append({"step": state.global_step, "held_out/accuracy": _accuracy(model, tokenizer, held_out[:128])})
+                log.append(
+                    {
+                        "step": state.global_step,
+                        "held_out/accuracy": _accuracy(model, tokenizer, held_out[:128]),
+                    }
+                )
 
     torch.manual_seed(seed)
     dataset = Dataset.from_list(
@@ -160,7 +175,9 @@ def run(kind: str, seed: int, out: Path, cache: Path, overrides: dict[str, Any])
         gradient_checkpointing=False, bf16=False, use_cpu=True, seed=seed, report_to="none", save_strategy="no",
         reward_weights=weights, disable_tqdm=True, **settings,
     )  # fmt: skip
-    trainer = Keeper(model=str(folder), reward_funcs=rewards, args=arguments, train_dataset=dataset, callbacks=[Log()])
+    trainer = Keeper(
+        model=str(folder), reward_funcs=rewards, args=arguments, train_dataset=dataset, callbacks=[Log()]
+    )
     tokenizer = trainer.processing_class
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
@@ -214,7 +231,12 @@ def main() -> int:
     if given.kind != "all":
         print(f"{given.out}: {run(given.kind, given.seed, given.out, given.cache, overrides):.0f} s")
         return 0
-    jobs = [(kind, seed) for seed in range(given.healthy) for kind in KINDS if kind == "healthy" or seed < given.failures]
+    jobs = [
+        (kind, seed)
+        for seed in range(given.healthy)
+        for kind in KINDS
+        if kind == "healthy" or seed < given.failures
+    ]
     for kind, seed in jobs:
         place = given.out / f"{kind}-{seed}"
         if not (place / "manifest.json").is_file():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -68,14 +67,16 @@ def _finding(found: Finding) -> Group:
     since = f" since step {found.since_step:,}" if found.since_step is not None else ""
     until = f" to {found.until_step:,}" if found.until_step is not None else ""
     head = Text.assemble((found.level, STYLES[found.level]), f" {found.name}{since}{until}")
-    lines = [Text(found.evidence), Text(f"do: {found.action}", style="bold")]
+    lines = [head, Text(f"  {found.evidence}"), Text(f"  do: {found.action}", style="bold")]
     if found.refuted_by:
-        lines.append(Text(f"refuted by: {found.refuted_by}", style="dim"))
+        lines.append(Text(f"  refuted by: {found.refuted_by}", style="dim"))
     for proof in found.proofs[:1]:
         lines.append(
-            Text(f"step {proof.step} ({proof.note}): {' '.join(proof.completion.split())[:160]}", style="dim")
+            Text(
+                f"  step {proof.step} ({proof.note}): {' '.join(proof.completion.split())[:160]}", style="dim"
+            )
         )
-    return Group(head, Padding(Group(*lines), (0, 0, 0, 2)))
+    return Group(*lines)
 
 
 def _names(title: str, names: list[str]) -> Text:

@@ -40,6 +40,7 @@ def judge_history(
     verdicts: list[Verdict] = []
     for judge in (judge_entropy, judge_lengths, judge_signal, judge_reward, judge_stability):
         verdicts += judge(case)
+    verdicts = _told_apart(verdicts)
     symptoms = [v for v in verdicts if isinstance(v, Finding)]
     symptoms.sort(key=lambda s: (-LEVELS.index(s.level), s.since_step if s.since_step is not None else -1))
     return Findings(
@@ -55,3 +56,17 @@ def judge_history(
         unmapped=list(history.unmapped),
         remarks=[*history.remarks, *(completions.remarks if completions is not None else ())],
     )
+
+
+def _told_apart(verdicts: list[Verdict]) -> list[Verdict]:
+    """Drop wrong answers that lengthen where the reward itself pays length: the cause is the reward, not the loss."""
+    paid = any(
+        isinstance(v, Finding) and v.name == "reward-pays-length" and v.level != "information"
+        for v in verdicts
+    )
+    if not paid:
+        return verdicts
+    explained = Clear(
+        name="wrong-answers-lengthen", why="the reward pays length, which explains longer answers"
+    )
+    return [explained if isinstance(v, Finding) and v.name == explained.name else v for v in verdicts]

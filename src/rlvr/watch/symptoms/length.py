@@ -50,7 +50,8 @@ def _wrong_lengthen(case: Case) -> Verdict:
     against = right.ratio() if right else (1.0, 1.0, 1.0)
     faster = growth > 1.1 * against[0] and low > against[0]
     longer = right is None or wrong.late.value > right.late.value
-    if growth < LENGTHENED or low < 1.1 or not faster or not longer:
+    enough = LENGTHENED if right is not None and right.late.count else 1.5
+    if growth < enough or low < 1.1 or not faster or not longer:
         words = f"; right ones by {against[0]:.2f}" if right else "; there are no right ones"
         return clear(
             "wrong-answers-lengthen",
@@ -195,7 +196,7 @@ def _truncation(case: Case) -> Verdict:
     over = np.asarray(share.smooth > TRUNCATED)
     since = share.last_stretch(over)
     if since is None or share.late.low <= TRUNCATED:
-        return _past_truncation(share, over)
+        return _past_truncation(case, share, over)
     cap = case.facts.settings.get("max_completion_length")
     return Finding(
         name="truncation",
@@ -215,23 +216,27 @@ def _truncation(case: Case) -> Verdict:
     )
 
 
-def _past_truncation(share: Series, over: Mask) -> Verdict:
+def _past_truncation(case: Case, share: Series, over: Mask) -> Verdict:
     smallest = f"a share of {max(TRUNCATED, share.late.value + 2 * share.late.error):.0%} in the last rows"
     if over.mean() < 0.2 or len(share) < 8:
         return clear(
             "truncation", f"the cap ends {share.late.value:.1%} of completions in the last rows", smallest
         )
     last = int(np.flatnonzero(over)[-1])
+    progress = case.progress
+    lost = progress is not None and progress.trend in ("flat", "falling") and progress.late.value < 0.1
     return Finding(
         name="truncation",
-        level="information",
+        level="warning" if lost else "information",
         since_step=share.step(int(np.flatnonzero(over)[0])),
         until_step=share.step(last),
         evidence=f"up to step {share.step(last)} the cap ended more than {TRUNCATED:.0%} of completions; it ends "
-        f"{share.late.value:.0%} now",
+        f"{share.late.value:.0%} now" + ("; since then nothing is right" if lost else ""),
         measures=early_and_late(share, "truncated_share"),
         confidence="high",
-        action="nothing to do while it falls",
+        action="raise max_completion_length: what fits under this cap is not the task"
+        if lost
+        else "nothing to do while it falls",
         source="more than 10%: design of this project",
         metrics=["truncated_share", "length"],
     )

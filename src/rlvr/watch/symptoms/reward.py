@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rlvr.records.watch import Finding, Level, Measure, Proof
+from rlvr.records.watch import LEVELS, Finding, Level, Measure, Proof
 from rlvr.watch.completions import Completions, Ints
 from rlvr.watch.history import Floats
 from rlvr.watch.metrics import is_correctness
@@ -46,27 +46,29 @@ def _hacking(case: Case) -> Verdict:
     if reward is None:
         return needs("reward-hacking", "reward, at least 8 rows")
     by_component = _stalled_component(case)
-    check = _independent(case)
-    if check is None:
+    checks = _checks(case)
+    if not checks:
         return by_component or needs(
             "reward-hacking",
-            "an independent check on held-out prompts (held_out/accuracy): what is logged is the same code as the reward",
+            "an independent check on held-out prompts (held_out/accuracy); what is logged is the reward's own code",
         )
-    return _diverges(case, reward, check) or by_component or _not_hacked(reward, check)
+    found = [finding for check in checks if (finding := _diverges(case, reward, check))]
+    return (found[0] if found else None) or by_component or _not_hacked(reward, checks[0])
 
 
-def _independent(case: Case) -> Progress | None:
-    """Return progress by a check that is other code than what the reward grew by."""
+def _checks(case: Case) -> list[Progress]:
+    """Return progress by checks that can part from the reward: held-out first, then training correctness."""
+    checks = []
     if case.held_out_progress and case.facts.held_out_independent is not False:
-        return case.held_out_progress
-    accuracy = case.series("accuracy")
-    if accuracy is not None and not case.history.names.get("accuracy", "").startswith("reward"):
-        return progress_of(accuracy, "accuracy", "training accuracy")
-    return None
+        checks.append(case.held_out_progress)
+    correctness = case.correctness_series
+    if correctness is not None and (correctness[1] == "accuracy" or len(case.history.components) > 1):
+        checks.append(progress_of(*correctness))
+    return checks
 
 
 def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
-    watched = case.series(check.metric, rows=3)
+    watched = _watched(case, check)
     if watched is None:
         return None
     gained = reward.change
@@ -100,6 +102,12 @@ def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
         metrics=["reward", check.metric],
         proofs=_paid_but_wrong(case),
     )
+
+
+def _watched(case: Case, check: Progress) -> Series | None:
+    if check.metric == "held_out":
+        return case.series("held_out", rows=3)
+    return case.correctness_series[0] if case.correctness_series else None
 
 
 def _runs_ahead(reward: Series, watched: Series, check: Progress) -> bool:
@@ -339,16 +347,23 @@ def _length_by_log(case: Case) -> Finding | None:
 
 
 def _crash(case: Case) -> Verdict:
-    witnesses = [w for w in (case.training_witness, _held_out_witness(case), _reward_witness(case)) if w]
+    reward = _reward_witness(case)
+    witnesses = [w for w in (reward, case.correctness_series, _held_out_witness(case)) if w]
     if not witnesses:
         return needs("reward-crash", "reward, at least 8 rows")
+    if reward is not None and reward[0].change.value > 0.05 and reward[0].change.z > 3:
+        witnesses = [reward]  # accuracy that falls while the reward rises is hacking, not a crash
     found = [finding for witness in witnesses if (finding := _crashed(*witness))]
     if found:
-        return max(found, key=lambda f: ("information", "warning", "critical").index(f.level))
+        return max(found, key=lambda f: LEVELS.index(f.level))
     series, _, label = witnesses[0]
     best, _ = series.peak
-    return clear("reward-crash", f"{label} ends at {series.late.value:.2f}, its best stretch is {best.value:.2f}",
-                 f"a loss of {max(CRASH * best.value, 5 * series.late.error):.2f}")  # fmt: skip
+    smallest = f"a loss of {max(CRASH * best.value, 5 * series.late.error):.2f}"
+    return clear(
+        "reward-crash",
+        f"{label} ends at {series.late.value:.2f}, its best stretch is {best.value:.2f}",
+        smallest,
+    )
 
 
 def _held_out_witness(case: Case) -> tuple[Series, str, str] | None:
@@ -366,6 +381,10 @@ def _crashed(series: Series, metric: str, label: str) -> Finding | None:
     floor = min(0.0, float(series.values.min()))
     reached = best.value - floor
     rest = series.after(at)
+    if (at_once := _gone_at_once(series, floor)) is not None:
+        return _crash_finding(
+            series, metric, label, at_once + floor, 0, 1, gone=1 - (series.late.value - floor) / at_once
+        )
     if reached < 0.05 or len(rest) < 3:
         return None
     lowest = float(rest.smooth.min())
@@ -383,6 +402,14 @@ def _crashed(series: Series, metric: str, label: str) -> Finding | None:
             series, metric, label, best.value, at, None, gone=deepest / reached, level="information"
         )
     return None
+
+
+def _gone_at_once(series: Series, floor: float) -> float | None:
+    """Return the level of the first two rows when nearly all of it is gone from the next rows on."""
+    first = float(series.values[:2].max()) - floor
+    rest = series.after(2)
+    left = max(float(rest.values[: max(3, len(rest) // 2)].mean()) - floor, series.late.high - floor)
+    return first if first > 0.15 and left < 0.35 * first and first - left > 4 * rest.noise else None
 
 
 def _crash_finding(

@@ -12,6 +12,8 @@ from rlvr.watch.symptoms.case import Case, Verdict, clear, measure, needs, proof
 
 SILENT: Final = 0.5
 """Share of groups without reward variance from which a run is short of signal."""
+HOPELESS: Final = 0.3
+"""Share of all-wrong groups that is a warning even when more groups are all right."""
 TAKEN: Final = 0.5
 """Share of completions from which one answer takes the batch."""
 
@@ -46,8 +48,10 @@ def _no_signal(case: Case) -> Verdict:
     found = _zero_variance(case)
     if found is None:
         what = "completions with rewards, rlvr/informative_groups or frac_reward_zero_std"
-        batch = case.facts.settings.get("scale_rewards") == "batch"
-        return needs("no-signal", what + (" (TRL's is wrong with scale_rewards=batch)" if batch else ""))
+        if case.series("zero_variance_share") is not None:
+            what = "completions or rlvr/informative_groups: frac_reward_zero_std is wrong here (TRL compares a rounded "
+            what += "spread with zero, and under scale_rewards=batch it has one spread for all groups)"
+        return needs("no-signal", what)
     share, how = found
     since = share.last_stretch(np.asarray(share.smooth > SILENT))
     if since is None or share.late.value <= SILENT or share.late.high <= SILENT:
@@ -83,7 +87,7 @@ def _sides(case: Case, share: Series) -> tuple[float, float, str]:
 def _silent(case: Case, share: Series, since: int, how: str, sides: tuple[float, float, str]) -> Finding:
     wrong, right, measured = sides
     known = bool(measured)
-    mostly_wrong = known and wrong > 0.6 * (wrong + right)
+    mostly_wrong = known and (wrong > 0.6 * (wrong + right) or wrong >= HOPELESS)
     mostly_right = known and right > wrong
     share_text = (
         f"{share.late.value:.0%} of groups have no reward variance in the last {share.late.count} rows (95% interval "

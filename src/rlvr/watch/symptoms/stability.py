@@ -19,6 +19,9 @@ KL_JUMP: Final = 10.0
 SPIKE: Final = 10.0
 """A gradient norm over this many times its level is a spike."""
 
+SILENT_PART: Final = 0.02
+"""In a run without signal, gradients under this share of the largest are no gradients."""
+
 ENGINE_LIMITS: Final[dict[str, tuple[float, float, str]]] = {
     "probability_difference": (
         0.01,
@@ -125,7 +128,7 @@ def _gradient(case: Case) -> Verdict:
     series = case.series("grad_norm")
     if series is None:
         return broken or needs("gradient-spike", "grad_norm, at least 8 rows")
-    spikes, heights = _gradient_spikes(series)
+    spikes, heights = _gradient_spikes(case, series)
     level = _spike_level(case, series, spikes, heights)
     if level is None:
         if broken:
@@ -177,13 +180,14 @@ def _not_finite(case: Case) -> Finding | None:
     )
 
 
-def _gradient_spikes(series: Series) -> tuple[Ints, Floats]:
+def _gradient_spikes(case: Case, series: Series) -> tuple[Ints, Floats]:
     """Return the rows whose gradient norm stands far above its surroundings, and every row's height over them.
 
     Gradients fall as a run learns and are zero where no group has signal, so the level is a local median of the
     positive values, but never under a quarter of the run's own.
     """
-    positive = np.asarray(series.values > 1e-12)
+    least = SILENT_PART * float(series.values.max()) if _mostly_silent(case) else 1e-12
+    positive = np.asarray(series.values > least)
     if positive.sum() < 8:
         return np.empty(0, dtype=np.int64), np.ones(len(series))
     values = series.values[positive]
@@ -194,6 +198,15 @@ def _gradient_spikes(series: Series) -> tuple[Ints, Floats]:
     heights[positive] = values / level
     limit = max(SPIKE, float(np.exp(6 * min(spread, 1.0))))
     return np.flatnonzero(heights > limit), heights
+
+
+def _mostly_silent(case: Case) -> bool:
+    """Whether most batches carry no signal, so that a gradient at all stands out and is no spike."""
+    share = case.series("zero_variance_share")
+    found = case.completions
+    if found is not None and np.isfinite(found.zero_variance).any():
+        return float(np.nanmean(found.zero_variance)) > 0.8
+    return share is not None and float(share.values.mean()) > 0.8
 
 
 def _local_median(values: Floats) -> Floats:
