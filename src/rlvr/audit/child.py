@@ -39,7 +39,7 @@ FILE_BYTES = 64 << 20
 CANARY = "rlvr-audit-canary"
 """File that a completion writes into the working directory when the reward executes it."""
 
-_TOKEN = re.compile(r"\w{1,6}|\W", re.ASCII)
+_TOKEN = re.compile(r" ?\w{1,6}|\W", re.ASCII)
 _dumps, _loads = json.dumps, pickle.loads
 
 
@@ -72,6 +72,7 @@ class Loaded:
         self.function = function
         self.file = file
         self.is_async = _is_async(function)
+        self.loop: Any = None
 
     def facts(self) -> dict[str, Any]:
         """Return what the auditor needs to know, as plain JSON."""
@@ -183,6 +184,8 @@ class Server:
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
         if call.get("seed") is not None:
             _reseed(call["seed"])
+        if call.get("shift"):
+            _shift_clock(call["shift"])
         before = copy.deepcopy((call["prompts"], call["completions"], call["columns"]))
         tracer = _Tracer(self.loaded.file) if call.get("trace") else None
         started = time.perf_counter()
@@ -255,7 +258,9 @@ def _finished(loaded: Loaded, returned: Any) -> Any:
     async def wait() -> Any:
         return await returned
 
-    return asyncio.run(wait())
+    if loaded.loop is None:
+        loaded.loop = asyncio.new_event_loop()
+    return loaded.loop.run_until_complete(wait())
 
 
 def _unwrapped(returned: Any) -> Any:
@@ -346,6 +351,24 @@ def _reseed(seed: int) -> None:
         torch.manual_seed(seed)
 
 
+def _shift_clock(seconds: float) -> None:
+    """Move the clocks of this worker, to see whether a score depends on them."""
+    for name in ("time", "monotonic", "perf_counter"):
+        real = getattr(time, name)
+        setattr(time, name, lambda real=real: real() + seconds)
+    import datetime
+
+    class Later(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return super().now(tz) + datetime.timedelta(seconds=seconds)
+
+    original, datetime.datetime = datetime.datetime, Later  # type: ignore[misc]
+    for module in list(sys.modules.values()):
+        if getattr(module, "datetime", None) is original:
+            module.datetime = Later  # type: ignore[attr-defined]
+
+
 def _read_canary() -> str:
     try:
         with open(CANARY) as file:  # noqa: PTH123
@@ -400,7 +423,7 @@ def main() -> None:
         return
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not message or not descriptors:
             return
         connection = socket.socket(fileno=descriptors[0])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from rlvr.audit.attacks.answers import answer_trials
+from rlvr.audit import odd, orders, properties, steps
 from rlvr.audit.findings import FindingFactory, by_severity
-from rlvr.audit.profile import Levels, Profile, discover, guess_role
+from rlvr.audit.profile import Levels, Profile, guess_role
 from rlvr.audit.references import read_golds
-from rlvr.audit.rows import AuditRow, columns_of, reference_column, used_columns
+from rlvr.audit.rows import AuditRow, columns_of, missing_columns, reference_column, used_columns
 from rlvr.audit.runner import Result, Runner, Target
 from rlvr.audit.session import Session, convention_of
 from rlvr.audit.source import Source, read_source
@@ -19,7 +20,6 @@ from rlvr.records.audit import Finding, NotChecked, RewardAudit, Severity
 
 BUDGET_S = 14.0
 ATTACK_ROWS = 8
-GOLD_ROWS = 60
 
 
 class Audit:
@@ -43,15 +43,19 @@ class Audit:
         column: str | None = None,
     ) -> None:
         self.runner = runner
+        self.target = target
         self.facts = runner.facts
         name = getattr(target, "attribute", "") or getattr(target, "name", "") or self.facts.name
         self.source = read_source(Path(self.facts.file), name) if self.facts.file else Source()
         self.columns = columns_of(rows)
-        used = used_columns(self.facts, self.source, self.columns)
+        convention = convention_of(self.facts, rows, self.columns)
+        aliased = [source for source in convention.aliases.values() if source in self.columns]
+        used = list(dict.fromkeys([*used_columns(self.facts, self.source, self.columns), *aliased]))
         named = self.facts.reference_column if column is None else column
         self.column = reference_column(used, rows) if named is None else named
+        self.missing = missing_columns(self.facts, self.columns)
         self.stated_role = role
-        self.session = Session(runner, rows, convention_of(self.facts, rows, self.columns), budget_s)
+        self.session = Session(runner, rows, convention, budget_s)
         self.factory = FindingFactory(target, name, self.facts.file, self.session.convention)
         self.findings: list[Finding] = []
         self.remarks: list[Finding] = []
@@ -62,6 +66,21 @@ class Audit:
             read_golds(rows, self.column),
             self.source,
         )
+
+    @contextlib.contextmanager
+    def other_process(self, hash_seed: str) -> Iterator[Session]:
+        """Give a session on a second process that loads the reward again, with another hash seed."""
+        with Runner(self.target, hash_seed) as runner:
+            yield self.session.sibling(runner)
+
+    def run(self, trials: Iterable[Trial]) -> None:
+        """Run trials and report what worked."""
+        self.report_groups(run_trials(list(trials), self.profile, self.session))
+
+    def rows_for(self, trials_a_row: int) -> list[int]:
+        """Return the rows to attack: as many as the remaining time allows, at most :data:`ATTACK_ROWS`."""
+        affordable = self.session.seconds_left / 3 / max(self.session.seconds_per_call * trials_a_row, 1e-6)
+        return self.profile.paid_rows[: int(min(ATTACK_ROWS, max(2, affordable)))]
 
     def leave_out(self, what: str, why: str) -> None:
         """Say that something was not checked."""
@@ -109,9 +128,12 @@ class Audit:
 
     def report_groups(self, groups: dict[tuple[str, str], Group]) -> None:
         """Turn groups of trials into findings and remarks."""
+        untried = dict.fromkeys(
+            category for (category, _), one in groups.items() if one.skipped and not one.tried
+        )
+        for category in untried:
+            self.leave_out(category, "the audit's time was used up before every attack of it was tried")
         for (category, attack), group in groups.items():
-            if group.skipped and not group.tried:
-                self.leave_out(f"{category} ({attack})", "the audit's time was used up")
             if group.holds:
                 self._report_hit(category, attack, group)
 
@@ -150,6 +172,25 @@ class Audit:
 
 
 Step = Callable[[Audit], None]
+
+STEPS: tuple[Step, ...] = (
+    steps.settle_form_of_completions,
+    steps.find_form,
+    properties.check_signature,
+    steps.check_gold,
+    orders.check_levels,
+    properties.check_batches,
+    steps.attack_answers,
+    steps.attack_code,
+    steps.attack_format,
+    orders.check_lengths,
+    odd.check_executed,
+    odd.check_oddities,
+    odd.check_blow_up,
+    properties.check_all_finite,
+    orders.check_counts,
+    orders.check_range,
+)
 
 
 def audit_target(
@@ -192,20 +233,3 @@ def audit_target(
             calls=runner.calls,
             seconds=round(time.monotonic() - started, 3),
         )
-
-
-def find_form(audit: Audit) -> None:
-    """Find out how the reward wants to be answered, and the scores of right and wrong answers."""
-    rows = list(range(min(len(audit.session.rows), GOLD_ROWS)))
-    discover(audit.profile, audit.session, rows)
-
-
-def attack_answers(audit: Audit) -> None:
-    """Attack what is read as the answer."""
-    rows = audit.profile.paid_rows[:ATTACK_ROWS]
-    audit.report_groups(
-        run_trials(list(answer_trials(audit.profile, audit.session, rows)), audit.profile, audit.session)
-    )
-
-
-STEPS: tuple[Step, ...] = (find_form, attack_answers)

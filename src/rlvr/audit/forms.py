@@ -18,6 +18,11 @@ LINES = (
     "Let us look at what is asked.\nFirst we write down what is known, because that helps.\n\n"
     "Then we combine it.\nFinally we check the outcome once more."
 )
+COUNTED = (
+    "Step 1: look.\n1. First, we look.\n- Second, we count.\n- Next, we add.\n2. Then, we check because it matters.\n"
+    "Therefore, it holds.\nFinally, we are done.\n# Heading\n**bold** and `code`\n* item"
+)
+"""What counters of steps, lists and connectives look for, all in one piece."""
 PROSE = "I am not sure what to say about this question, so here are a few words and nothing else."
 _MARKER = re.compile(
     r"answer|result|final|solution|therefore|thus|output|####|=>|label|choice", re.IGNORECASE
@@ -122,6 +127,25 @@ _COMMON: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ),
     ("<tool_call>…</tool_call>", "<tool_call>\n@A\n</tool_call>", ("tool_call",), True),
 )
+
+
+_SHAPES: tuple[tuple[str, str], ...] = (
+    ("numbered steps", "Step 1: @R\nStep 2: @R\nStep 3: @R\n@A"),
+    ("numbered list", "1. @R\n2. @R\n3. @R\n@A"),
+    ("bullet list", "- @R\n- @R\n- @R\n@A"),
+    ("connectives", "First, @R\nSecond, @R\nNext, @R\nThen, because of that, @R\nTherefore @R\nFinally, @A"),
+    ("headings", "# Reasoning\n@R\n\n## Answer\n@A"),
+    ("paragraphs", "@R\n\n@R\n\n@A"),
+    ("everything that is counted", f"{COUNTED}\n@R\n@A"),
+)
+"""Shapes that format rewards without marks look for."""
+
+
+def shape_forms() -> list[Form]:
+    """Return the shapes, for rewards that judge form alone."""
+    return [
+        Form(name, _plain(template), 60 + rank, False, False) for rank, (name, template) in enumerate(_SHAPES)
+    ]
 
 
 def candidate_forms(source: Source) -> list[Form]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rlvr.audit.forms import LINES, PROSE, Form, best_forms, candidate_forms, distinct
+from rlvr.audit.forms import LINES, PROSE, Form, best_forms, candidate_forms, distinct, shape_forms
 from rlvr.audit.programs import candidate_programs, wrong_program
 from rlvr.audit.references import Gold
 from rlvr.audit.session import Session
@@ -13,7 +13,9 @@ from rlvr.audit.source import Source
 
 EPSILON = 1e-6
 DISCOVERY_ROWS = 3
-SLOW_CALL_S = 0.01
+CODE_ROWS = 4
+SLOW_CALL_S = 0.02
+SLOW_FORMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,12 @@ def discover(profile: Profile, session: Session, rows: Sequence[int]) -> None:
     usable = [row for row in rows if candidate_answers(profile, session, row)]
     if not usable:
         return
-    forms = distinct(candidate_forms(profile.source))
+    forms = candidate_forms(profile.source)
+    forms = distinct([*forms, *shape_forms()] if profile.role == "format" else forms)
     forms.sort(key=lambda form: not form.hinted)
+    if any(gold.kind == "code" for gold in profile.golds):
+        forms = _forms_of_code(forms)
+        usable = usable[:CODE_ROWS]
     profile.tried = len(forms)
     found = _try_forms(profile, session, usable[:DISCOVERY_ROWS], forms)
     profile.forms = found
@@ -117,35 +123,42 @@ def discover(profile: Profile, session: Session, rows: Sequence[int]) -> None:
         _measure(profile, session, row)
 
 
+def _forms_of_code(forms: Sequence[Form]) -> list[Form]:
+    """Return the forms that can hold a program, fenced Python first."""
+    fit = [form for form in forms if "\n@A\n" in form("@A") or form("@A") == "@A" or "<answer>" in form("@A")]
+    return sorted(fit, key=lambda form: ("```python" not in form("@A"), form.rank))
+
+
 def _try_forms(profile: Profile, session: Session, rows: Sequence[int], forms: Sequence[Form]) -> list[Form]:
-    totals: dict[int, float] = dict.fromkeys(range(len(forms)), 0.0)
-    best = float("-inf")
+    """Return the forms that are paid best, over all of ``rows``."""
+    totals = dict.fromkeys(range(len(forms)), 0.0)
     for number, row in enumerate(rows):
         candidates = candidate_answers(profile, session, row)[:6]
+        best = max(totals.values())
         for place, form in enumerate(forms):
-            if session.seconds_left <= 0 or (number and totals[place] < best - EPSILON):
+            if number and totals[place] < best - EPSILON:
                 continue
-            if place >= 12 and session.seconds_per_call > SLOW_CALL_S and best > EPSILON and form.rank >= 0:
+            if session.seconds_left <= 0 or _settled(session, totals, place):
+                totals[place] = float("-inf") if number == 0 else totals[place]
                 continue
             totals[place] += _best_score(session, row, form, candidates)
-        best = max(totals.values())
-    wrong = max(_wrong_score(profile, session, rows[0], form) for form in forms[:3])
-    del wrong
     return best_forms(
-        [(form, totals[place]) for place, form in enumerate(forms) if totals[place] > float("-inf")], limit=6
+        [(forms[place], total) for place, total in totals.items() if total > float("-inf")], limit=6
     )
+
+
+def _settled(session: Session, totals: dict[int, float], place: int) -> bool:
+    """Whether a slow reward has paid one of the forms before ``place`` more than the others, so that it is known."""
+    if session.seconds_per_call < SLOW_CALL_S or place < SLOW_FORMS:
+        return False
+    scored = [total for at, total in totals.items() if at < place and total > float("-inf")]
+    return max(scored) > min(scored) + EPSILON or place > 3 * SLOW_FORMS
 
 
 def _best_score(session: Session, row: int, form: Form, candidates: Sequence[str]) -> float:
     results = session.singles([(row, form(candidate)) for candidate in candidates])
     scores = [result.score for result in results if result.score is not None]
     return max(scores, default=float("-inf"))
-
-
-def _wrong_score(profile: Profile, session: Session, row: int, form: Form) -> float:
-    wrong = wrong_texts(profile, session, row)
-    score = session.score(row, form(wrong[0])) if wrong else None
-    return score if score is not None else 0.0
 
 
 def wrong_texts(profile: Profile, session: Session, row: int) -> list[str]:

@@ -284,12 +284,8 @@ def _skips(entry: str) -> list[Forgery]:
         "value-error": "{}raise ValueError('no')",
         "not-implemented": "{}raise NotImplementedError",
         "keyboard-interrupt": "{}raise KeyboardInterrupt",
-        "stop-iteration": "{}raise StopIteration",
         "assertion-error": "{}raise AssertionError('no')",
-        "import-error": "{}raise ImportError('no module')",
         "timeout-error": "{}raise TimeoutError('slow')",
-        "warning": "{}raise Warning('no')",
-        "memory-error": "{}raise MemoryError",
     }
     found = []
     for name, program in kinds.items():

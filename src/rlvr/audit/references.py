@@ -254,7 +254,7 @@ def equivalents(gold: Gold) -> list[Variant]:
     elif gold.kind == "latex":
         found += _latex_forms(text)
     elif gold.kind in ("text", "boolean"):
-        found.append(Variant(text.upper() if text != text.upper() else text.lower(), "other case", "low"))
+        found.append(Variant(text.upper() if text != text.upper() else text.lower(), "other case", "info"))
     return [one for one in found if one.text != text]
 
 
@@ -267,9 +267,9 @@ def _number_forms(text: str, number: Fraction) -> list[Variant]:
         found.append(Variant(text + "0", "with a trailing zero", "medium"))
         found.append(Variant(plain, "without trailing zeros", "medium"))
         if text.startswith(("0.", "-0.")):
-            found.append(Variant(text.replace("0.", ".", 1), "without the leading zero", "low"))
+            found.append(Variant(text.replace("0.", ".", 1), "without the leading zero", "info"))
     elif "%" not in text and "$" not in text:
-        found.append(Variant(text + ".0", "as a decimal", "low"))
+        found.append(Variant(text + ".0", "as a decimal", "info"))
     return found
 
 
@@ -296,7 +296,7 @@ def _latex_forms(text: str) -> list[Variant]:
         found.append(Variant(spaced, "spaces round operators", "medium"))
     if "\\left" not in text and "(" in text and ")" in text:
         found.append(
-            Variant(text.replace("(", "\\left(").replace(")", "\\right)"), "\\left( \\right)", "low")
+            Variant(text.replace("(", "\\left(").replace(")", "\\right)"), "\\left( \\right)", "info")
         )
     return found
 

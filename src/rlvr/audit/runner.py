@@ -13,8 +13,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -93,15 +94,6 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call of the reward: rows by index with one completion text each."""
-
-    rows: tuple[int, ...]
-    texts: tuple[str, ...]
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """What one call gave.
 
@@ -138,16 +130,18 @@ class Runner:
 
     Args:
         target: The reward.
-        encode: Turns a call into the child's request (columns, prompts, completions as the convention says).
+        hash_seed: Seed of Python's text hashes in the child.
 
     Raises:
         ConfigError: ``audit.load`` when the file or the function cannot be loaded.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, hash_seed: str = "0") -> None:
         self.target = target
+        self._hash_seed = hash_seed
         self.folder = Path(tempfile.mkdtemp(prefix="rlvr-audit-"))
         self.calls = 0
+        self._forking = threading.Lock()
         self._control, other = socket.socketpair()
         try:
             self._process = self._start(other)
@@ -162,7 +156,7 @@ class Runner:
         environment = {
             **os.environ,
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONHASHSEED": "0",
+            "PYTHONHASHSEED": self._hash_seed,
             "OMP_NUM_THREADS": "1",
             "TOKENIZERS_PARALLELISM": "false",
             "TMPDIR": str(self.folder),
@@ -208,7 +202,8 @@ class Runner:
         """
         ours, theirs = socket.socketpair()
         try:
-            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+            with self._forking:
+                socket.send_fds(self._control, [b"f"], [theirs.fileno()])
             ours.settimeout(10.0)
             hello = child.receive(ours)
         except OSError:
@@ -260,13 +255,26 @@ class Worker:
         self.runner = runner
         self._connection, self._pid = runner.fork()
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._pid
+
     def run(self, requests: Sequence[Mapping[str, Any]], clock: float = CALL_SECONDS) -> list[Result]:
-        """Run the calls in order, each under ``clock`` seconds; what hangs is killed and the rest goes on."""
+        """Run the calls in order, each under ``clock`` seconds; what hangs is killed and the rest goes on.
+
+        After two hangs the rest is skipped: what they would show is known by then.
+        """
         results: list[Result] = []
+        hangs = 0
         while len(results) < len(requests):
+            if hangs > 1:
+                skipped = Result("skipped", message="after two hangs")
+                return [*results, *[skipped] * (len(requests) - len(results))]
             if results:
                 self._replace()
             results += self._some(requests[len(results) :], clock)
+            hangs += results[-1].kind == "hang"
         self.runner.calls += len(requests)
         return results
 
@@ -343,8 +351,3 @@ def _load_failure(target: Target, failure: Mapping[str, Any]) -> ConfigError:
 def _load_error(target: Target, found: str, fix: str) -> ConfigError:
     where = f"{target.path}:{target.attribute}" if isinstance(target, FileTarget) else target.name
     return ConfigError("audit.load", found, where=where, expected="a reward that can be imported", fix=fix)
-
-
-def all_texts(calls: Iterable[Call]) -> list[str]:
-    """Return every completion of some calls, in order."""
-    return [text for call in calls for text in call.texts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +28,10 @@ COMPLETION_NAMES = (
     "response_text",
     "pred_str",
 )
+AT_ONCE = 4
+"""Workers at the same time, where each mostly waits for a process of its own."""
+CHUNK_S = 1.5
+"""Seconds of calls that are sent at once; between chunks the clock of the audit is read."""
 PROMPT_PARAMETERS = ("prompt", "prompt_str", "question", "problem", "query")
 BATCH_NAMES = ("completions", "responses", "outputs", "generations", "predictions", "texts", "solutions_str")
 
@@ -122,6 +127,8 @@ class Session:
         self._known: dict[tuple[int, str], Result] = {}
         self._spent = 0.0
         self._singles = 0
+        self._workers: set[str] = set()
+        self.hangs = 0
 
     @property
     def seconds_left(self) -> float:
@@ -136,6 +143,10 @@ class Session:
     def with_chat(self, chat: bool) -> None:
         """Pass completions as messages, or as strings, from now on."""
         self.convention = replace(self.convention, chat=chat)
+        self._known.clear()
+
+    def forget(self) -> None:
+        """Drop every known result, since the columns changed."""
         self._known.clear()
 
     def request(self, rows: Sequence[int], texts: Sequence[str], **options: Any) -> dict[str, Any]:
@@ -180,6 +191,12 @@ class Session:
                 values[name] = None if source == "@none" else self.rows[row].columns.get(source)
         return values
 
+    def sibling(self, runner: Runner) -> Session:
+        """Return a session on another process that calls the same reward in the same way."""
+        other = Session(runner, self.rows, self.convention, self.seconds_left)
+        other.extra_columns = self.extra_columns
+        return other
+
     def singles(
         self, pairs: Iterable[tuple[int, str]], clock: float = CALL_SECONDS, *, isolated: bool = False
     ) -> list[Result]:
@@ -192,22 +209,45 @@ class Session:
         """
         wanted = list(pairs)
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
-        for group in [[pair] for pair in new] if isolated else _chunks(new, 64):
+        size = int(min(64, max(1, CHUNK_S / self.seconds_per_call))) if self._singles else 4
+        for group in [[pair] for pair in new] if isolated else _chunks(new, size):
             if self.seconds_left <= 0:
                 break
-            self._score(group, min(clock, max(self.seconds_left, 0.5)))
+            self._score(group, clock)
         skipped = Result("skipped", message="the audit's time was used up")
         return [self._known.get(pair, skipped) for pair in wanted]
 
+    def prefetch(self, pairs: Iterable[tuple[int, str]], clock: float = CALL_SECONDS) -> None:
+        """Score completions at the same time, each in a worker of its own; for rewards that start processes."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if self.seconds_left <= 0:
+            return
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(lambda pair: self._one(pair, clock), new))
+
+    def _one(self, pair: tuple[int, str], clock: float) -> None:
+        if self.seconds_left > 0:
+            self._score([pair], clock)
+
     def _score(self, pairs: Sequence[tuple[int, str]], clock: float) -> None:
         started = time.monotonic()
+        wanted = clock
+        clock = min(clock, CALL_SECONDS / 4) if self.hangs > 2 else min(clock, max(self.seconds_left, 0.5))
         with self.runner.worker() as worker:
             results = worker.run([self.request([row], [text]) for row, text in pairs], clock)
+        if clock < wanted and self.seconds_left <= 0:  # cut short by the deadline: nothing is known
+            results = [_cut_short(result) for result in results]
         for pair, result in zip(pairs, results, strict=True):
             self._known[pair] = result
-        if not any(result.kind == "hang" for result in results):
+        found = sum(result.kind == "hang" for result in results)
+        self.hangs += found
+        if not found:
             self._spent += time.monotonic() - started
             self._singles += len(pairs)
+
+    def known(self) -> list[tuple[tuple[int, str], Result]]:
+        """Return every completion scored alone so far, with its result."""
+        return list(self._known.items())
 
     def score(self, row: int, text: str) -> float | None:
         """Return the score of one completion; None when the call gave none."""
@@ -218,7 +258,18 @@ class Session:
     ) -> list[Result]:
         """Run whole batches in one fresh worker, in order."""
         with self.runner.worker() as worker:
+            self._workers.add(str(worker.pid))
             return worker.run([self.request(rows, texts, **options) for rows, texts in calls], clock)
+
+    def is_worker(self, pid: str) -> bool:
+        """Whether ``pid`` is that of the process that ran the reward itself."""
+        return pid in self._workers
+
+
+def _cut_short(result: Result) -> Result:
+    if result.kind != "hang":
+        return result
+    return Result("skipped", message="the audit's time was used up")
 
 
 def _chunks(values: Sequence[tuple[int, str]], size: int) -> list[Sequence[tuple[int, str]]]:

@@ -30,6 +30,13 @@ def answer_trials(profile: Profile, session: Session, rows: Sequence[int]) -> It
         yield from _unicode(profile, row)
 
 
+def blank_trials(profile: Profile, session: Session, rows: Sequence[int]) -> Iterator[Trial]:
+    """Yield the attacks that need no answer: nothing at all, empty marks, and the prompt itself."""
+    for row in rows:
+        yield from _empty(profile, row)
+        yield from _echo(profile, session, row)
+
+
 def _empty(profile: Profile, row: int) -> Iterator[Trial]:
     fix = "return the lowest score when nothing was answered, before any comparison"
     for name, text in (("empty", ""), ("blank", "   "), ("line-breaks", "\n\n\n")):
@@ -233,13 +240,12 @@ def _near(profile: Profile, row: int) -> Iterator[Trial]:
 def _contains(text: str, kind: str) -> list[tuple[str, str]]:
     if kind == "number":
         digits = text.replace(",", "").lstrip("+-$")
+        if "." in digits:
+            return [(f"9{digits}", "a digit in front")] if text.startswith(digits) else []
         head = text[: len(text) - len(digits)] if text.endswith(digits) else ""
         found = [
             (f"{head}9{digits}", "a digit in front"),
-            (
-                f"{head}{digits.rstrip('.')}7" if "." not in digits else f"{head}{digits}7{digits[-1]}3",
-                "more digits",
-            ),
+            (f"{head}{digits}7", "more digits"),
         ]
         if len(digits) > 1 and digits.isdigit():
             found.append((f"{digits[0]} and {digits[1:]}", "its digits apart"))

@@ -1,0 +1,87 @@
+"""Right answers in other words: each that is refused is a false fail, or a remark where a strict form is the rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from rlvr.audit.profile import Profile
+from rlvr.audit.references import Variant, equivalents
+from rlvr.audit.trials import Trial
+from rlvr.records.audit import Severity
+
+_SEVERITIES: dict[str, Severity] = {"high": "high", "medium": "medium", "low": "low", "info": "info"}
+
+
+def equivalent_trials(profile: Profile, rows: Sequence[int]) -> Iterator[Trial]:
+    """Yield other texts of the right value, in the form that is paid."""
+    form = profile.form
+    if form is None or profile.kind == "code":
+        return
+    for row in rows:
+        gold, answer = profile.golds[row], profile.answers.get(row)
+        if answer is None:
+            continue
+        fix = "compare values, not texts: normalise separators, zeros, case and space first"
+        for text, label, weight in equivalents(gold):
+            why = f"{text!r} ({label}) is refused where {answer!r} is paid"
+            attack = label.replace(" ", "-")
+            yield Trial("equivalent_forms", attack, row, form(text), why, fix, _SEVERITIES[weight], "paid")
+        if gold.kind == "json":
+            yield from _json_layouts(profile, row, answer)
+
+
+def _json_layouts(profile: Profile, row: int, answer: str) -> Iterator[Trial]:
+    form = profile.form
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        return
+    fix = "parse the JSON and compare values: order of keys and white space mean nothing"
+    variants = [
+        Variant(json.dumps(value, indent=2, ensure_ascii=False), "indented", "high"),
+        Variant(json.dumps(value, separators=(",", ":"), ensure_ascii=False), "compact", "high"),
+    ]
+    if isinstance(value, dict) and len(value) > 1:
+        turned = json.dumps(dict(reversed(value.items())), ensure_ascii=False)
+        variants.append(Variant(turned, "keys in another order", "high"))
+    for text, label, _ in variants:
+        if form is not None and text != answer:
+            why = f"the same JSON, {label}, is refused"
+            yield Trial(
+                "equivalent_forms", label.replace(" ", "-"), row, form(text), why, fix, "high", "paid"
+            )
+
+
+SENTENCES = (
+    "The answer is {}.",
+    "So the final answer is {}.",
+    "A careful look at all of it gives {}.",
+    "I considered it in detail, and the correct one is {}.",
+)
+
+
+def prose_trials(profile: Profile, rows: Sequence[int]) -> Iterator[Trial]:
+    """Yield the right answer named in a sentence, for rewards that ask for no marks."""
+    form = profile.form
+    if form is None or profile.kind in ("code", "json"):
+        return
+    free = not form.structured
+    for row in rows:
+        answer = profile.answers.get(row)
+        if answer is None:
+            continue
+        severity: Severity = "info" if profile.kind != "choice" else "medium"
+        if not free:
+            continue
+        for sentence in SENTENCES:
+            yield Trial(
+                "answer_named_in_prose",
+                "sentence",
+                row,
+                sentence.format(answer),
+                "the right answer, named in a plain sentence, is refused",
+                "ask for a marked answer in the prompt, or read the last answer that is named",
+                severity,
+                "paid",
+            )
