@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,7 @@ def try_reward(
 
 
 def _text(completion: str) -> str:
-    return click.get_text_stream("stdin").read() if completion == "-" else completion
+    return sys.stdin.read() if completion == "-" else completion
 
 
 def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -170,8 +170,8 @@ _TAIL = """
 
 `Scorer` evaluates all components of a batch once and keeps the order *well-formed and right > well-formed and
 wrong > ill-formed*: correctness is paid only where the format components found nothing wrong. Where a component could
-not judge a row because something outside the task failed, every component of that row is None, since TRL sums with `nansum` and
-would otherwise train on what is left. Default weights: correctness 1.0, format 0.2, length 0.2.
+not judge a row because something outside the task failed, every component of that row is None, since TRL sums with
+`nansum` and would otherwise train on what is left. Default weights: correctness 1.0, format 0.2, length 0.2.
 
 ```python
 from trl import GRPOConfig, GRPOTrainer

@@ -271,6 +271,23 @@ assert UnitTests(reference="tests")(prompts=["?"], completions=[code], tests=[te
         ),
         limits=("only Python", "the safety is that of the rung that this machine reaches: see `rlvr doctor`"),
     ),
+    "reasoning_gym": Notes(
+        yaml="- use: reasoning_gym",
+        python="""
+import json
+
+import reasoning_gym
+
+from rlvr.rewards.reasoning_gym import ReasoningGym
+
+entry = reasoning_gym.create_dataset("basic_arithmetic", size=1, seed=1)[0]
+text = f"<answer>{entry['answer']}</answer>"
+assert ReasoningGym()(prompts=["?"], completions=[text], gym_entry=[json.dumps(entry)]) == [1.0]
+""",
+        shown=(),
+        refuses=("a missing or unclosed tag", "what the task's own scorer does not pay in full"),
+        limits=("it is as good as the task's own scorer", "it needs the extra `rlvr[reasoning-gym]`"),
+    ),
     "length": Notes(
         yaml="- use: length\n  arguments: {base: math, max_length: 1024, cache: 256}",
         python=r"""
