@@ -50,7 +50,9 @@ def examine() -> dict[str, Any]:
 def _plain(report: Any) -> Any:
     import dataclasses
 
-    return dataclasses.asdict(report) if dataclasses.is_dataclass(report) else report
+    if dataclasses.is_dataclass(report) and not isinstance(report, type):
+        return dataclasses.asdict(report)
+    return report
 
 
 def _memory() -> int:

@@ -13,14 +13,14 @@ def counting(title: str, total: int, *, quiet: bool = False) -> Iterator[Callabl
     Args:
         title: What is counted.
         total: How many there are.
-        quiet: Draw nothing, as with ``--json``.
+        quiet: Draw nothing, as with ``--json``; nothing is drawn without a terminal either.
     """
-    if quiet:
+    from rlvr.commands.output import console
+
+    if quiet or not console(to_stderr=True).is_terminal:
         yield lambda _: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from rlvr.commands.output import console
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(to_stderr=True), transient=True) as bars:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,23 +107,29 @@ def _after(chain: Chain, run: Path, manifest: Manifest, quiet: bool) -> Evaluati
 
 
 def _train(chain: Chain, status: ChainStatus, run: Path, resume: bool, quiet: bool) -> Manifest:
+    from rlvr.commands.live import live_callbacks, reopen_when_suspected
+    from rlvr.records.run import Manifest
     from rlvr.train.run import train
     from rlvr.workspace import read_record, write_record
 
     plan = _plan(chain)
     path = run / "manifest.json"
-    known = read_record(path, _manifest_kind()) if resume else None
-    manifest = _manifest(chain, status, plan, run.name, known)
+    manifest = _manifest(chain, status, plan, run.name, read_record(path, Manifest) if resume else None)
     write_record(path, manifest)
+    watch, callbacks = live_callbacks(chain, run)
     with chain.workspace.lock("train"):
         try:
-            result = train(training_job(chain, plan, run, resume=resume, quiet=quiet))
-        except StopTraining as stop:
-            write_record(path, _ended(manifest, "stopped", stop.message()))
-            raise
+            result = train(training_job(chain, plan, run, callbacks, resume=resume, quiet=quiet))
         except (RlvrError, KeyboardInterrupt) as error:
-            write_record(path, _ended(manifest, "failed", str(error)))
+            state = "stopped" if isinstance(error, StopTraining) else "failed"
+            write_record(path, _ended(manifest, state, str(error)))
             raise
+    if watch.ended is not None:
+        write_record(path, _ended(manifest, watch.ended.how, watch.ended.why, result))
+        reopen_when_suspected(chain, run, watch.ended, result.steps)
+        raise StopTraining(
+            f"train.{watch.ended.how}", watch.ended.why, where=f"step {result.steps}", fix=watch.ended.fix
+        )
     state = "interrupted" if result.interrupted else "finished"
     manifest = _ended(manifest, state, result.interrupted, result)
     write_record(path, manifest)
@@ -139,7 +146,13 @@ def _plan(chain: Chain) -> PlanRecord:
 
 
 def training_job(
-    chain: Chain, plan: PlanRecord, run: Path, *, resume: bool = False, quiet: bool = False
+    chain: Chain,
+    plan: PlanRecord,
+    run: Path,
+    callbacks: Sequence[Any] = (),
+    *,
+    resume: bool = False,
+    quiet: bool = False,
 ) -> TrainingJob:
     """Return everything that one training run needs, from the workspace and its plan."""
     from rlvr.commands.evaluate import prompt_of
@@ -167,21 +180,10 @@ def training_job(
         scorer=chain.scorer,
         lora=plan.method.lora,
         quantization=plan.method.quantization,
-        callbacks=_live_watch(chain, run),
+        callbacks=callbacks,
         resume=resume,
         quiet=quiet,
     )
-
-
-def _live_watch(chain: Chain, run: Path) -> list[Any]:
-    del chain, run
-    return []
-
-
-def _manifest_kind() -> type[Manifest]:
-    from rlvr.records.run import Manifest
-
-    return Manifest
 
 
 def _manifest(

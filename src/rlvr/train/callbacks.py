@@ -6,10 +6,12 @@ import math
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -49,19 +51,25 @@ class LogWriter(TrainerCallback):  # type: ignore[misc]  # transformers is untyp
 
 
 class ProgressBar(TrainerCallback):  # type: ignore[misc]
-    """One line on standard error: steps, reward, right share, tokens a second, time left."""
+    """Steps, reward, right share, tokens a second and time left: a bar on a terminal, lines in a file."""
+
+    LINES = 10
+    """Lines that a whole run writes where there is no terminal."""
 
     def __init__(self, *, quiet: bool = False) -> None:
+        console = Console(stderr=True)
+        self._lines = not quiet and not console.is_terminal
         self._progress = Progress(
             TextColumn("train"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=quiet,
+            console=console,
+            disable=quiet or self._lines,
         )
         self._task: Any = None
+        self._said = 0
         self._tokens = 0.0
         self._time = time.monotonic()
 
@@ -71,6 +79,7 @@ class ProgressBar(TrainerCallback):  # type: ignore[misc]
         """Start the bar where a resumed run stands."""
         if not state.is_world_process_zero:
             return
+        self._said = state.global_step
         self._task = self._progress.add_task(
             "train", total=state.max_steps, completed=state.global_step, note="reward   –    "
         )
@@ -94,11 +103,18 @@ class ProgressBar(TrainerCallback):  # type: ignore[misc]
         """Show the latest numbers."""
         if self._task is None or not logs or "reward" not in logs:
             return
+        note = self._note(logs)
+        self._progress.update(self._task, note=note)
+        if self._lines and state.global_step - self._said >= max(state.max_steps // self.LINES, 1):
+            self._said = state.global_step
+            click.echo(f"step {state.global_step}/{state.max_steps}  {note}", err=True)
+
+    def _note(self, logs: dict[str, Any]) -> str:
         now, tokens = time.monotonic(), float(logs.get("num_tokens", 0.0))
         rate = (tokens - self._tokens) / max(now - self._time, 1e-9)
         self._tokens, self._time = tokens, now
-        note = f"reward {_shown(logs['reward'])}  right {_shown(logs.get('rlvr/right_share'), percent=True)}"
-        self._progress.update(self._task, note=f"{note}  {rate:,.0f} tokens/s")
+        right = _shown(logs.get("rlvr/right_share"), percent=True)
+        return f"reward {_shown(logs['reward'])}  right {right}  {rate:,.0f} tokens/s"
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -109,6 +125,31 @@ class ProgressBar(TrainerCallback):  # type: ignore[misc]
     def close(self) -> None:
         """Stop drawing; safe to call twice."""
         self._progress.stop()
+
+
+class HeldOut(TrainerCallback):  # type: ignore[misc]
+    """Measures held-out accuracy every few steps and writes it into the log.
+
+    Args:
+        every: Optimizer steps between measurements.
+        measure: Takes the model and the step, returns ``{metric: value}``.
+        log: Where the row goes.
+    """
+
+    def __init__(self, every: int, measure: Callable[[Any, int], dict[str, float]], log: Path) -> None:
+        self.every = every
+        self.measure = measure
+        self.path = log
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Measure when it is due; the last step is measured after training."""
+        due = state.global_step % self.every == 0 and state.global_step < state.max_steps
+        if due and state.is_world_process_zero:
+            append_lines(
+                self.path, [{"step": state.global_step, **self.measure(kwargs["model"], state.global_step)}]
+            )
 
 
 class StopOnSignal(TrainerCallback):  # type: ignore[misc]

@@ -7,11 +7,14 @@ and the trained model by path.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlvr.generate.location import Location, load_failed, locate
 from rlvr.generate.transformers import TransformersGenerator
 from rlvr.workspace import content_hash
+
+if TYPE_CHECKING:
+    from rlvr.config.schema import Config
 
 
 class Checkpoint(NamedTuple):
@@ -48,11 +51,22 @@ def prepare(
     return Checkpoint(path, tokenizer)
 
 
-def _tokenizer(path: str, location: Location, base: Path) -> Any:
+def tokenizer_of(config: Config, base: Path) -> Any:
+    """Return the configured model's tokenizer with the configured chat template, for a model in training."""
+    template = base / config.sampling.chat_template if config.sampling.chat_template else None
+    location = locate(config.model, base, config.adapter)
+    extra = {"gguf_file": location.gguf_file} if location.gguf_file else {}
+    tokenizer = _tokenizer(location.name, location, base, **extra)
+    if template is not None:
+        tokenizer.chat_template = template.read_text("utf-8")
+    return tokenizer
+
+
+def _tokenizer(path: str, location: Location, base: Path, **extra: str) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(path)
+        return AutoTokenizer.from_pretrained(path, **extra)
     except (OSError, ValueError) as error:
         raise load_failed(location, base, error) from error
 

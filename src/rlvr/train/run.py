@@ -45,6 +45,7 @@ class TrainingJob:
         callbacks: Further callbacks, such as the live watch.
         resume: Whether to go on from the last complete checkpoint.
         quiet: Draw no progress bar.
+        save: Whether the final model is kept.
     """
 
     folder: Path
@@ -59,6 +60,7 @@ class TrainingJob:
     callbacks: Sequence[TrainerCallback] = ()
     resume: bool = False
     quiet: bool = False
+    save: bool = True
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def train(job: TrainingJob) -> TrainingResult:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         finally:
             bar.close()
-        if signals.received is None:
+        if signals.received is None and job.save:
             _save_model(trainer, job)
     return TrainingResult(
         steps=trainer.state.global_step,

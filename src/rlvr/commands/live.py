@@ -1,0 +1,79 @@
+"""What runs beside training: the live watch, held-out accuracy every few steps, and the inspection reopened."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlvr.commands.chain import REOPENED, Chain
+from rlvr.workspace import now, write_atomic
+
+if TYPE_CHECKING:
+    from rlvr.records.watch import Finding
+    from rlvr.watch.callback import Ending, WatchCallback
+
+
+def live_callbacks(chain: Chain, run: Path) -> tuple[WatchCallback, list[Any]]:
+    """Return the live watch, and every callback that a run gets beside the trainer's own."""
+    from rlvr.train.callbacks import LOG_NAME, HeldOut
+    from rlvr.train.rollouts import NAME
+    from rlvr.watch.callback import WatchCallback
+
+    settings = chain.config.watch
+    watch = WatchCallback(
+        settings.on_critical,
+        on_reward="pause",
+        on_finding=_say,
+        on_due=lambda step: _say_due(run.name, step),
+        rollouts=run / NAME,
+        reinspect_every=settings.reinspect_every,
+        on_reinspect=settings.on_reinspect,
+    )
+    every = chain.config.evaluation.every
+    if every is None or chain.config.task.held_out is None:
+        return watch, [watch]
+    return watch, [watch, HeldOut(every, lambda model, step: _measure(chain, model, step), run / LOG_NAME)]
+
+
+def _measure(chain: Chain, model: Any, step: int) -> dict[str, float]:
+    from rlvr.commands.evaluate import evaluate_policy
+    from rlvr.generate.transformers import TransformersGenerator
+    from rlvr.train.model import tokenizer_of
+
+    sampling = chain.config.sampling
+    generator = TransformersGenerator.wrap(
+        model, tokenizer_of(chain.config, chain.base), top_p=sampling.top_p, batch_size=sampling.batch_size
+    )
+    found = evaluate_policy(chain, generator, step=step)
+    return {
+        "held_out/accuracy": found.accuracy,
+        "held_out/low": found.low,
+        "held_out/high": found.high,
+    }
+
+
+def reopen_when_suspected(chain: Chain, run: Path, ending: Ending, step: int) -> None:
+    """Close the inspection again when the finding that ended a run suspects the reward."""
+    finding = ending.finding
+    if finding is None or not finding.suspects_reward:
+        return
+    reason = {
+        "run": run.name,
+        "step": step,
+        "why": f"{finding.name} in {run.name}: {finding.evidence}",
+        "at": now(),
+    }
+    write_atomic(chain.workspace.gates / REOPENED, (json.dumps(reason) + "\n").encode())
+
+
+def _say(finding: Finding) -> None:
+    since = f" since step {finding.since_step}" if finding.since_step is not None else ""
+    click.secho(f"{finding.level}: {finding.name}{since}: {finding.evidence}", fg="yellow", err=True)
+    click.echo(f"  do: {finding.action}", err=True)
+
+
+def _say_due(run: str, step: int) -> None:
+    click.secho(f"step {step}: a reading is due: rlvr inspect --run {run}", fg="yellow", err=True)
