@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rlvr.audit.patterns import matching_texts
 from rlvr.audit.source import Source
@@ -240,6 +242,8 @@ def _from_json(source: Source) -> list[Form]:
         found.append(Form(f'{{"{key}": …}}', _json_writer({key: "@A"}), 46, True))
         found.append(Form(f'{{"{key}": "…"}}', _json_text_writer({key: "@A"}), 47, True))
         found.append(Form(f'fenced {{"{key}": …}}', _json_writer({key: "@A"}, "json"), 48, True))
+    for keys_tried in (keys, listed, [*keys, *listed]):
+        found += _typed_objects(tuple(dict.fromkeys(keys_tried))[:4])
     several = list(dict.fromkeys([*keys, *listed]))[:8]
     for answer_key in several if len(several) > 1 else []:
         template = {key: "@A" if key == answer_key else "@R" for key in several}
@@ -249,6 +253,27 @@ def _from_json(source: Source) -> list[Form]:
         }
         found.append(Form(f"object with {', '.join(pair)}", _json_writer(pair), 49, True))
     return found
+
+
+def _typed_objects(keys: tuple[str, ...]) -> list[Form]:
+    """Objects whose values are a text or a number each, for schemas that check types alone."""
+    found = []
+    for kinds in itertools.product((0, 1), repeat=len(keys)) if keys else ():
+        value = {key: 42 if kind else "@R" for key, kind in zip(keys, kinds, strict=True)}
+        types = ", ".join(
+            f"{key}: {'number' if kind else 'text'}" for key, kind in zip(keys, kinds, strict=True)
+        )
+        found.append(Form(f"object with {types}", _fixed_json(value), 52, True))
+    return found
+
+
+def _fixed_json(value: dict[str, Any]) -> Callable[[str, str], str]:
+    def write(reasoning: str, answer: str) -> str:
+        del answer
+        filled = {key: reasoning[:40] if entry == "@R" else entry for key, entry in value.items()}
+        return json.dumps(filled, ensure_ascii=False)
+
+    return write
 
 
 def _from_patterns(source: Source) -> list[Form]:

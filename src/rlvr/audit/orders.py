@@ -87,7 +87,7 @@ def _form_alone(audit: Audit) -> None:
         audit.report(
             "format_without_content",
             "form-alone",
-            f"the form {'with nothing inside' if hollow else 'with a wrong answer'} earns {share:.0%} of a right answer",
+            f"the form {'without content' if hollow else 'with a wrong answer'} earns {share:.0%} of a right answer",
             fix="let the form earn a small part of correctness (0.2 to 1), and nothing when it is empty",
             severity="high" if share >= FORM_SHARE_HIGH else "info",
             row=row,

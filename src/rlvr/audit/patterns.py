@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
-try:
-    from re import _parser as parser  # the only parser of patterns there is
-except ImportError:  # pragma: no cover
-    import sre_parse as parser  # type: ignore[no-redef]
-
+parser: Any = importlib.import_module("re._parser")  # the standard library has no public parser of patterns
 _WIDE = 20
 _SETTLE = {"CATEGORY_DIGIT": "7", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}
 _SETTLE |= {"CATEGORY_NOT_DIGIT": "a", "CATEGORY_NOT_SPACE": "a", "CATEGORY_NOT_WORD": " "}

@@ -1,4 +1,4 @@
-"""Measures the audit on its own zoo: planted defects found under the right name, and false alarms on sound rewards."""
+"""Measures the audit on its own zoo: defects found under the right name, false alarms on sound rewards."""
 
 from __future__ import annotations
 

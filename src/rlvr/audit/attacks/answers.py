@@ -278,7 +278,10 @@ def _hidden(profile: Profile, row: int) -> Iterator[Trial]:
             text = f"{reasoning}\n{form(wrong[0])}"
         yield Trial("wrong_accepted", "right-one-in-reasoning", row, text, why, fix, "high", control=control)
     thought = f"<think>It is {form(gold, '')} perhaps.</think>\n{_short(form, wrong[0])}"
-    yield Trial("wrong_accepted", "right-one-in-thinking", row, thought, why, fix, "high")
+    weight: Severity = "info" if form.structured else "high"  # marked twice: which mark decides is a policy
+    yield Trial(
+        "wrong_accepted", "right-one-in-thinking", row, thought, why, fix, weight, remark=form.structured
+    )
     unfinished = f"<think>Maybe {form(gold, '')}, that fits"
     yield Trial(
         "wrong_accepted",

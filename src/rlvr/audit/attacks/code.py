@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rlvr.audit.profile import Profile
-from rlvr.audit.programs import forgeries, hollow_programs, partial_programs, read_task
+from rlvr.audit.programs import Task, forgeries, hollow_programs, partial_programs, read_task
 from rlvr.audit.session import Session
 from rlvr.audit.trials import Trial
 
@@ -38,11 +38,30 @@ def code_trials(profile: Profile, session: Session, rows: Sequence[int]) -> Iter
                 "critical",
                 isolated=True,
             )
+    for row in rows[:2]:
+        yield from _printed_everything(profile, row, tasks[row])
     for row in rows:
         for name, program in partial_programs(tasks[row]):
             why = "a program that passes only some of the tests is paid in full"
             fix = "run every test, and pay in full only when all pass"
             yield Trial("wrong_accepted", name, row, form(program), why, fix, "high", isolated=True)
+
+
+def _printed_everything(profile: Profile, row: int, task: Task) -> Iterator[Trial]:
+    """Yield programs that print every expected output, or more lines than asked for."""
+    form = profile.form
+    if form is None or not task.is_program:
+        return
+    outputs = [str(one.expected) for one in task.examples]
+    fix = "compare the whole output, line by line, and refuse missing and extra lines"
+    if len(set(outputs)) > 1:
+        program = "".join(f"print({output.strip()!r})\n" for output in outputs)
+        why = "a program that prints the outputs of all tests, whatever the input, is paid in full"
+        for category in ("answer_enumeration", "wrong_accepted"):
+            yield Trial(category, "all-outputs", row, form(program), why, fix, "high", isolated=True)
+    extra = f"{profile.answers[row]}\nprint('zanzibar')\n"
+    why = "a right output followed by another line is paid in full"
+    yield Trial("wrong_accepted", "extra-output", row, form(extra), why, fix, "medium", isolated=True)
 
 
 def _hollow(profile: Profile, row: int, session: Session) -> Iterator[Trial]:

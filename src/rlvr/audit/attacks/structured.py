@@ -137,7 +137,8 @@ def _empty_values(profile: Profile, row: int, fix: str) -> Iterator[Trial]:
     right = _object(profile.form(profile.answers[row])) if profile.form and row in profile.answers else None
     if not isinstance(right, dict) or not right:
         return
-    for filler in (None, "", []):
+    fillers: tuple[Any, ...] = (None, "", [])
+    for filler in fillers:
         text = json.dumps(dict.fromkeys(right, filler))
         why = f"an object whose values are all {json.dumps(filler)} is paid in full"
         yield Trial("format_without_content", "empty-values", row, text, why, fix, "high")

@@ -1,4 +1,4 @@
-# ruff: noqa: D103
+# ruff: noqa: D102, D103
 """Sound rewards in many styles; the audit must raise no alarm about any of them."""
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def boxed_number(completions: Any, target: Any, **kwargs: Any) -> list[float]:
 
 
 def hash_marks(prompts: Any, completions: Any, answer: Any, **kwargs: Any) -> list[float]:
-    def final(text: str) -> str | None:
-        found = re.findall(r"^####\s*\$?(-?[\d,]+(?:\.\d+)?)\.?\s*$", text, re.MULTILINE)
-        return found[-1].replace(",", "") if found else None
+    def final(text: str) -> Fraction | None:
+        found = re.findall(r"^####\s*\$?(-?[\d,]{1,20}(?:\.\d{1,20})?)\.?\s*$", text, re.MULTILINE)
+        return Fraction(found[-1].replace(",", "")) if found and re.search(r"\d", found[-1]) else None
 
     rewards = []
     for completion, gold in zip(completions, answer, strict=True):
         given, wanted = final(completion[-1]["content"]), final(gold)
-        rewards.append(float(given is not None and Fraction(given) == Fraction(wanted)))
+        rewards.append(float(given is not None and given == wanted))
     return rewards
 
 

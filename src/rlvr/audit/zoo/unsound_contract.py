@@ -1,4 +1,4 @@
-# ruff: noqa: D103, S311, PLW0603
+# ruff: noqa: D102, D103, S311, PLW0603
 """Rewards that break the contract with the trainer; one planted defect each."""
 
 from __future__ import annotations
