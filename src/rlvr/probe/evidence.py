@@ -17,7 +17,8 @@ GROUP = 8
 TRUNCATED = 0.10
 NOTHING_FORMED = 0.95
 UNPAID_MATCHES = (3, 0.10)
-"""Number and share of zeros that hold the reference as their answer, from which the grader is doubted."""
+"""Number of zeros that hold the reference as their answer, from which the grader is doubted where nothing is paid;
+and their share among the zeros where something is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ def _main_cause(counts: Mapping[Cause, int], zeros: int, facts: Facts) -> Cause 
     """Without success, the first that holds: grader, cap, form, truth; with success, the most frequent."""
     if not zeros:
         return "infrastructure" if counts["infrastructure"] else None
-    doubted = facts.unpaid_matches >= max(UNPAID_MATCHES[0], UNPAID_MATCHES[1] * zeros)
+    share = UNPAID_MATCHES[1] * zeros if counts["right"] else 0
+    doubted = facts.unpaid_matches >= max(UNPAID_MATCHES[0], share)
     if (facts.gold_checked and not facts.gold_paid) or doubted:
         return "grader"
     if counts["right"]:

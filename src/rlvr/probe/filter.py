@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from rlvr.probe import sequence
@@ -21,6 +22,7 @@ DEFAULT_SHARE, DEFAULT_MOST = 64, 50_000
 """Default budget: this many completions a distinct prompt, and this many in all."""
 
 
+@lru_cache(maxsize=65_536)
 def place(right: int, of: int, band: tuple[float, float] = BAND) -> Place:
     """Return where one prompt lies, by a confidence sequence over its own completions.
 
