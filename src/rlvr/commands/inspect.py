@@ -177,4 +177,6 @@ def print_attestation(found: Attestation) -> None:
     if found.read:
         kappa = f"{found.kappa:.2f}" if found.kappa is not None else found.kappa_note
         out.print(f"  read {found.read}, agreement {found.agreement:.1%}, kappa {kappa}")
-    out.print("next: [bold]rlvr plan[/]" if found.passed else "next: [bold]rlvr inspect[/]")
+    on_policy = "" if found.source == "probe" else f" --run {found.source}"
+    after = f"rlvr report {found.source}" if on_policy else "rlvr plan"
+    out.print(f"next: [bold]{escape(after if found.passed else f'rlvr inspect{on_policy}')}[/]")

@@ -133,7 +133,10 @@ class Reader(App[None]):
     def _sample(self, sample: Sample, extracted: str | None) -> RenderableType:
         parts: list[RenderableType] = []
         for message in sample.prompt:
-            parts += [Rule(message.role, align="left", style="dim"), Text(visible(message.content))]
+            parts += [
+                Rule("prompt" if message.role == "user" else message.role, align="left", style="dim"),
+                Text(visible(message.content)),
+            ]
         for name, value in reference(sample):
             parts += [
                 Rule(f"reference · {visible(name)}", align="left", style="blue"),

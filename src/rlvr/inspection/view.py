@@ -62,6 +62,7 @@ class View:
         found = self.sitting.judge(identifier, verdict, revision)
         self._last = identifier if found else None
         if found is not None and found.agrees is False:
+            self._last = None  # it is shown in full now
             return {"reveal": self.revealed(identifier), "state": None, "progress": self._progress()}
         return {"reveal": None, "state": self.state()}
 
@@ -137,6 +138,7 @@ class View:
         return {
             "reader": visible(sitting.reader),
             "source": visible(sitting.pool.source),
+            "second": bool(sitting.labels.readers) and sitting.labels.readers[0] != sitting.reader,
             "done": done,
             "goal": max(goal, done) if left == 0 else max(goal, min(done + 1, done + left)),
             "left": left,

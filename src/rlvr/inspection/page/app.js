@@ -70,7 +70,7 @@ function takeState(state) {
   view.raw = view.unfolded = false;
   view.form = null;
   header(state);
-  if (state.current) showBlind(state.current, state.last);
+  if (state.current) showBlind(state.current, state.last, state.progress);
   else showSummary(state.summary);
 }
 
@@ -90,10 +90,10 @@ function show(...children) {
   main.focus({ preventScroll: true });
 }
 
-function showBlind(item, last) {
+function showBlind(item, last, progress = {}) {
   view.mode = "read";
   view.shown = item;
-  show(last ? strip(last) : null, sample(item));
+  show(last ? strip(last) : progress.done === 0 ? welcome(progress) : null, sample(item));
   const second = item.reading > 1 ? "Second reading. " : "";
   footer(`${second}Is this completion right?`, [
     ["P", "Pass", "pass", () => judge("pass")],
@@ -102,6 +102,13 @@ function showBlind(item, last) {
     ["N", item.note ? "Edit note" : "Note", "quiet", () => askNote(item)],
     ["B", "Back", "quiet", () => back(null)],
   ]);
+}
+
+function welcome({ second, goal }) {
+  return element("p", { class: "strip plain" }, second
+    ? `You are the second reader. What needs you comes first; ${goal} samples are enough. `
+    : "Judge each completion yourself; the reward's verdict is shown after yours. ",
+    "Every key is kept at once, so stop and go on whenever you like.");
 }
 
 function strip(last) {
@@ -132,8 +139,13 @@ function sample(item) {
     element("section", { class: "given" },
       element("div", { class: "given-head" },
         element("h2", {}, "Completion", " ", element("span", { class: "facts" }, facts(item))),
-        element("button", { type: "button", class: "quiet small", on: { click: toggleRaw } },
-          "As plain text ", element("kbd", {}, "V"))),
+        element("span", { class: "row" },
+          item.completion.hidden
+            ? element("button", { type: "button", class: "quiet small", on: { click: toEnd } },
+                "To its end ", element("kbd", {}, "End"))
+            : null,
+          element("button", { type: "button", class: "quiet small", on: { click: toggleRaw } },
+            "As plain text ", element("kbd", {}, "V")))),
       element("div", { id: "completion", class: "text" }, completion(item))));
 }
 
@@ -159,6 +171,10 @@ function completion(item) {
 function unfold() {
   view.unfolded = true;
   redraw();
+}
+
+function toEnd() {
+  window.scrollTo(0, document.body.scrollHeight);
 }
 
 /** Switch between formulas and highlighted code, and the characters as the model wrote them. */
@@ -331,10 +347,12 @@ function showSummary(found) {
   const open = found.disagreements.length;
   const title = found.passed ? "Passed: you and the reward agree"
     : open ? `${open} open disagreement${open > 1 ? "s" : ""}`
-      : found.left ? "So far" : "Not passed yet";
+      : found.left ? `No open disagreement, ${found.left} to read` : "Not passed yet";
   show(element("section", { class: "summary" },
-    element("h1", { class: found.passed ? "passed" : "open" }, title),
-    found.passed ? null : element("ul", { class: "why" }, found.refusals.filter((one) => !/^\d+ open dis/.test(one)).map((one) => element("li", {}, one))),
+    element("h1", { class: found.passed ? "passed" : open || !found.left ? "open" : "" }, title),
+    found.passed ? element("p", {}, found.source === "probe"
+      ? ["The gate is open. The next step is ", element("code", {}, "rlvr plan"), "."]
+      : ["The run's own completions are read. See ", element("code", {}, `rlvr report ${found.source}`), "."]) : element("ul", { class: "why" }, found.refusals.filter((one) => !/^\d+ open dis/.test(one)).map((one) => element("li", {}, one))),
     found.exhausted ? element("p", { class: "warn-text" }, "The pool has no unread samples left: sample more with ",
       element("code", {}, "rlvr probe"), ".") : null,
     open ? element("p", {}, "For each: mend ", element("code", {}, found.mend_at.join(", ") || "the reward"),
