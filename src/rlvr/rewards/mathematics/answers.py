@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from rlvr.rewards.mathematics.surface import surface
 from rlvr.rewards.mathematics.syntax import Node, NotReadable, parse
-from rlvr.rewards.mathematics.units import is_known, is_unit
+from rlvr.rewards.mathematics.units import canonical, is_known, is_unit
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
@@ -105,6 +105,7 @@ _MATRIX = re.compile(r"\\begin\{([pbvBV]?matrix|array|smallmatrix)\}(?:\{[^{}]*\
 _TEXT_COMMAND = re.compile(r"\\text\{([^{}]*)\}")
 _CONNECTOR = re.compile(r"\\text\{\s*(?:,\s*)?(or|and)\s*\}|(?<![A-Za-z\\])(or|and)(?![A-Za-z])")
 _REVERSED = re.compile(r"\][^\[\]]*[\[\]]|\[[^\[\]]*\[")
+_TO = re.compile(r"(?<=\d)\s*(?:\\text\{\s*to\s*\}|(?<=\s)to(?=\s))\s*(?=\d)")
 _SIGNS = re.compile(r"[=<>≤≥≠≈∈]")
 _UNIT_TAIL = re.compile(
     r"(?P<number>.*?[\d)}πa-zA-Z])\s*(?P<unit>(?:\\text\{[^{}]*\}|/|\s|\^\{?[23]\}?)*\\text\{[^{}]*\}(?:\s*\^\{?-?\d\}?)?)\s*\Z"
@@ -118,6 +119,10 @@ _MONEY_HEAD = re.compile(
 _BASE = re.compile(
     r"(?P<digits>[0-9A-Fa-f]+)_\{?(?:\\text\{)?(?P<base>\d{1,2}|two|three|eight|ten|sixteen)\}?\}?\Z"
 )
+_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)")
+_COMPOUND_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_COMPOUND = re.compile(r"\s*(?:\d+(?:\.\d+)?\s*[A-Za-z]+\s*){2,4}")
+_CASES = re.compile(r"\\begin\{(?:cases|aligned|array)\}(?:\{[^{}]*\})?(.*)\\end\{(?:cases|aligned|array)\}")
 _WORDS_ONLY = re.compile(r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'\- .,]*")
 _PERCENT = re.compile(
     r"(.*?)\s*(?:%|\\text\{\s*(?:percent|pct|percentage|per cent)\s*\}|(?<![A-Za-z])(?:percent|pct|percentage))\s*\Z",
@@ -144,6 +149,7 @@ def trimmed(text: str) -> str:
             text = _FINAL.sub("", text)
         if text.startswith("{") and text.endswith("}") and _closes_at_end(text):
             text = text[1:-1]
+        text = text.removesuffix("\\\\")
         if text == before:
             return text
 
@@ -153,6 +159,11 @@ def _read(text: str, depth: int) -> Answer:
         return Unread(text) if text else Text("")
     if _THOUSANDS.fullmatch(text):
         return _value(text)
+    system = _CASES.fullmatch(text)
+    if system and "=" in text:
+        text = ", ".join(
+            row.replace("&", "").strip(" ,") for row in system.group(1).split("\\\\") if row.strip()
+        )
     if _REVERSED.fullmatch(text):
         text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
     for reader in (
@@ -224,9 +235,21 @@ def _read_list(text: str, depth: int) -> Answer | None:
     if len(parts) < 2:
         return None
     items = [_read(part, depth + 1) for part in map(trimmed, parts) if part]
+    if _all_inequalities(items) and "or" not in _connectors(text) and "and" in _connectors(text):
+        return Union(("∩",) * (len(items) - 1), tuple(items))
     if len(items) < 2 or any(isinstance(item, Text | Unread) and not _short_text(item) for item in items):
         return None
     return Sequence("", _spread(items))
+
+
+def _connectors(text: str) -> set[str]:
+    return {found.group(1) or found.group(2) for found in _CONNECTOR.finditer(text)}
+
+
+def _all_inequalities(items: list[Answer]) -> bool:
+    return len(items) > 1 and all(
+        isinstance(item, Relation) and set(item.signs) <= set("<>≤≥≠") for item in items
+    )
 
 
 def _short_text(item: Text | Unread) -> bool:
@@ -317,6 +340,7 @@ def _set(inside: str, depth: int) -> Answer | None:
 
 
 def _read_ratio(text: str, depth: int) -> Answer | None:
+    text = _TO.sub(":", text)
     if ":" not in text:
         return None
     parts = split(text, ":")
@@ -328,6 +352,8 @@ def _read_ratio(text: str, depth: int) -> Answer | None:
 
 def _value(text: str) -> Answer:
     """Read an expression with the percent sign, unit or currency around it; otherwise a text."""
+    if text.endswith("°") and not _TRIGONOMETRY.search(text):
+        return _quantity(text[:-1], "degree") or _as_text(text)
     percent = _PERCENT.fullmatch(text)
     if percent and percent.group(1):
         inner = _value(trimmed(percent.group(1)))
@@ -345,6 +371,9 @@ def _value(text: str) -> Answer:
             not inner.unit or inner.unit.strip().lower() in ("million", "billion")
         ):
             return Value(inner.node, money["unit"] + inner.unit)
+    several = _several_units(text)
+    if several:
+        return several
     if not (_WORDS_ONLY.fullmatch(text) and sum(one.isalpha() for one in text) > 1):
         bare = _bare_unit(text, known=True)
         if bare:
@@ -354,6 +383,20 @@ def _value(text: str) -> Answer:
         except (NotReadable, ValueError, RecursionError):
             pass
     return _text_unit(text) or _bare_unit(text, known=False) or _as_text(text)
+
+
+def _several_units(text: str) -> Value | None:
+    """Read ``2 hours 30 minutes`` as one quantity in the first unit."""
+    plain = _TEXT_COMMAND.sub(lambda found: f" {found.group(1)} ", text)
+    if not _COMPOUND.fullmatch(plain):
+        return None
+    parts = [(Fraction(number), canonical(unit), unit) for number, unit in _COMPOUND_PART.findall(plain)]
+    if len({kind for _, (kind, _), _ in parts}) > 1 or not all(
+        is_known(unit, spaced=True) for _, _, unit in parts
+    ):
+        return None
+    total = sum((number * factor for number, (_, factor), _ in parts), Fraction(0))
+    return Value(("num", total / parts[0][1][1]), parts[0][2])
 
 
 def _text_unit(text: str) -> Value | None:

@@ -64,7 +64,7 @@ def _same(gold: Answer, answer: Answer, tolerance: float = 0.0) -> bool | None:
     if isinstance(gold, Value) and isinstance(answer, Value):
         return same_values(gold, answer, tolerance)
     if isinstance(gold, Text) and isinstance(answer, Text):
-        return gold.key == answer.key
+        return gold.key == answer.key or _same_named_sets(gold, answer)
     if isinstance(gold, Matrix) or isinstance(answer, Matrix):
         return _same_matrix(gold, answer, tolerance)
     if isinstance(gold, Relation) or isinstance(answer, Relation):
@@ -77,6 +77,12 @@ def _same(gold: Answer, answer: Answer, tolerance: float = 0.0) -> bool | None:
     if reals[0] is not None and reals[1] is not None:
         return same_reals(reals[0], reals[1])
     return None if isinstance(gold, Union) and isinstance(answer, Union) else False
+
+
+def _same_named_sets(gold: Text, answer: Text) -> bool:
+    """Return whether words and a sign name the same set: *all real numbers* and the sign of the reals."""
+    reals = as_reals(gold), as_reals(answer)
+    return reals[0] is not None and reals[0] == reals[1]
 
 
 def same_values(gold: Value, answer: Value, tolerance: float = 0.0) -> bool | None:

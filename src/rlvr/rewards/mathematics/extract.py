@@ -38,11 +38,12 @@ _NUMBER_LIKE = re.compile(
     r"\**\s*(?:[$€£]\s*)?(?:\\\$\s*)?[-+−(\[{]?\s*(?:[$€£]\s*)?(?:[\d.]|\\(?:frac|dfrac|sqrt|pi|boxed|\())"
 )
 _NAMED = re.compile(
-    r"(?:\b(?:final|correct|the)\s+)?\banswer(?:\s+to\s+[^.\n]{1,60}?)?\**\s*(?:\bis\b|:|=|\bequals\b)\s*\**\s*:?\s*",
+    r"(?:\b(?:final|correct|the)\s+)?\banswers?(?:\s+to\s+[^.\n]{1,60}?)?\**\s*(?:\bis\b|\bare\b|:|=|\bequals\b)\s*\**\s*:?\s*",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"(?:,)?\s+(?:because|since|as|so|which|where|for|given|but|if|when)\b.*", re.DOTALL | re.IGNORECASE
+    r"(?:,)?\s+(?:because|since|as|so|which|where|for|given|but|if|when|not|rather|instead)\b.*",
+    re.DOTALL | re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[^\d\s.])\.(?=\s|\Z)|\.(?=\s|\Z)|\n\s*\n|[!?](?=\s+[A-Z]|\s*\Z)|\n")
 _LAST_IS = re.compile(r".*(?:\b(?:is|are|equals)\b|=)\s*", re.DOTALL)

@@ -70,9 +70,11 @@ _SPELLINGS = (
     (r"\\pm(?![a-zA-Z])|\+/-|\+-", "±"),
     (r"\\mp(?![a-zA-Z])|-/\+", "∓"),
     (r"\\(?:ldots|dots|cdots|dotsc|dotsb)(?![a-zA-Z])|\.{2,}", "…"),
+    (r"\^\s*\{?\s*(?:\\circ|\\degree|∘|°)\s*\}?|\\degree(?![a-zA-Z])|\\textdegree(?![a-zA-Z])", "°"),
+    (r"\{\s*:\s*\}", ":"),
     (
-        r"\^\s*\{?\s*(?:\\circ|\\degree|∘)\s*\}?|\\degree(?![a-zA-Z])|\\textdegree(?![a-zA-Z])",
-        r"\\text{degree}",
+        r"\\(?:overline|overleftrightarrow|overrightarrow|widehat|overarc|wideparen)\s*\{\s*([A-Z]{2,4})\s*\}",
+        r"\1",
     ),
     (r"\\(?:lor|vee)(?![a-zA-Z])", r"\\text{ or }"),
     (r"\\(?:land|wedge)(?![a-zA-Z])", r"\\text{ and }"),
@@ -91,6 +93,7 @@ _STYLED = re.compile(
 )
 _DECORATION = re.compile(r"\\(?:boxed|fbox|underline|ensuremath)\s*\{")
 _UNIT_LETTERS = frozenset("mgshltLNJWVKCF")
+_QUANTITY = re.compile(r"\s*([-+]?[\d.,]*\d)\s*([A-Za-z][A-Za-z /.]*)")
 _ROMAN = re.compile(r"\\(?:text|textrm|mathrm|mbox|operatorname)")
 _MATHS_LIKE = re.compile(r"[\s\d.,+\-*/^()%$:]+|\s*[A-Za-z](?:\s*(?:,|and|or|&)\s*[A-Za-z])*\s*|\s*\\.*")
 _MATH_DELIMITER = re.compile(r"\\[()\[\]]|\$\$|`+")
@@ -150,6 +153,9 @@ def _styles(text: str) -> str:
 
 def _unstyled(found: re.Match[str]) -> str:
     inner = found.group(1)
+    quantity = _QUANTITY.fullmatch(inner)
+    if quantity:
+        return f" {quantity.group(1)} \x01{quantity.group(2)}\x02"
     if inner.strip() in _UNIT_LETTERS and _ROMAN.match(found.group()):
         before = found.string[: found.start()].rstrip()
         if before[-1:].isdigit() or before[-1:] in ("}", ")", "/", "\x02"):

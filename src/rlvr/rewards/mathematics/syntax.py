@@ -49,7 +49,7 @@ _TOKEN = re.compile(
     r"|(?P<cmd>\\[a-zA-Z]+)"
     r"|(?P<text>\\text\{[^{}]*\})"
     r"|(?P<word>[A-Za-z]+)"
-    r"|(?P<op>[-+*/^_!|(){}\[\]%,∞'])"
+    r"|(?P<op>[-+*/^_!|(){}\[\]%,∞'°])"
 )
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 
@@ -188,6 +188,8 @@ class _Parser:
                 node = ("fact", node)
             elif self.accept("%"):
                 node = ("div", node, ("num", Fraction(100)))
+            elif self.accept("°"):
+                node = ("mul", node, ("div", ("const", "pi"), ("num", Fraction(180))))
             else:
                 return node
 
@@ -336,6 +338,8 @@ class _Parser:
         exponent = self.function_power()
         if name in ("max", "min", "gcd"):
             raise NotReadable(f"the function {name}")
+        if exponent == ("neg", ("num", Fraction(1))) and f"arc{name}" in FUNCTIONS:
+            name, exponent = f"arc{name}", None
         node: Node = ("fn", name, self.function_argument())
         return ("pow", node, exponent) if exponent else node
 
