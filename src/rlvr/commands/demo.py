@@ -62,7 +62,7 @@ def command(output: Path | None, seed: int, real: bool, as_json: bool) -> int:
 
 
 def _make_room(folder: Path) -> None:
-    from rlvr.demo.workspace import MARKER
+    from rlvr.demo.marker import MARKER
 
     if not folder.exists():
         return
@@ -111,7 +111,7 @@ def _run_chain(chain: Chain, out: Console, *, quiet: bool) -> tuple[Manifest, Ev
     from rlvr.commands.plan import plan_workspace
     from rlvr.commands.probing import probe_workspace
     from rlvr.commands.report import report_run
-    from rlvr.commands.train import train_workspace
+    from rlvr.commands.training import train_workspace
 
     _say(out, "admit", check_workspace(chain)["admit"])
     _say(out, "audit", audit_workspace(chain))
@@ -169,7 +169,7 @@ def _simulated_inspection(chain: Chain) -> Any:
 
 
 def _object(before: Evaluation, after: Evaluation, page: Path) -> dict[str, Any]:
-    from rlvr.commands.train import accuracy_object
+    from rlvr.commands.training import accuracy_object
 
     return {"before": accuracy_object(before), "after": accuracy_object(after), "report": str(page)}
 

@@ -25,7 +25,7 @@ GIB = 1024**3
 def rehearse(chain: Chain, as_json: bool) -> int:
     """Rehearse a workspace's plan and compare the peak with its verdict; exit 4 when memory ran out."""
     from rlvr.commands.plan import plan_workspace
-    from rlvr.commands.train import training_job
+    from rlvr.commands.training import training_job
     from rlvr.records.plan import PlanRecord
     from rlvr.train.run import train
 

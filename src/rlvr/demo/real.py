@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rlvr.demo.workspace import mark
+from rlvr.demo.marker import mark
 from rlvr.errors import InfrastructureError
 from rlvr.workspace import CONFIG_NAME, write_atomic
 

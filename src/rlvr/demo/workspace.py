@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rlvr.demo.marker import MARKER, mark
 from rlvr.demo.task import Question, questions
 from rlvr.workspace import CONFIG_NAME, write_atomic
 
-MARKER = "demo.json"
 PROMPTS = "prompts.jsonl"
 HELD_OUT = "held_out.jsonl"
 MODEL = "model"
@@ -84,11 +84,6 @@ def write_workspace(folder: Path, seed: int) -> list[Question]:
         write_atomic(folder / name, content)
     mark(folder, "tiny", seed)
     return questions(seed)[0]
-
-
-def mark(folder: Path, kind: str, seed: int) -> None:
-    """Write down which demo the workspace is, ``tiny`` or ``real``."""
-    write_atomic(folder / MARKER, (json.dumps({"kind": kind, "seed": seed}) + "\n").encode())
 
 
 def is_demo(folder: Path) -> bool:
