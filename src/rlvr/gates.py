@@ -77,7 +77,6 @@ def evaluate(
     changed_rows: float = 0.0,
     waivers: Mapping[str, str | None] | None = None,
     is_demo: bool = False,
-    reopened: str = "",
 ) -> ChainStatus:
     """Judge every gate.
 
@@ -87,7 +86,6 @@ def evaluate(
         changed_rows: Share of training rows that the inspection has not seen, in [0, 1].
         waivers: Gate to the reason under ``gates.NAME.waive``.
         is_demo: Whether this is the untouched demo workspace, the only place for a simulated reader.
-        reopened: Why a run closed the inspection again, or empty.
 
     Returns:
         The chain, with the next command.
@@ -125,12 +123,6 @@ def _report(
         why = f"waived: {waiver} (was: {record.why})"
         return GateReport(name=name, state="passed", why=why, evidence=evidence, waived=waiver)
     return GateReport(name=name, state="failed", why=record.why, evidence=evidence)
-
-
-def _closed_again(gate: GateReport, reopened: str) -> GateReport:
-    if gate.name != "inspect" or gate.state != "passed" or not reopened:
-        return gate
-    return gate.model_copy(update={"state": "failed", "why": reopened})
 
 
 def _changed(name: str, made_from: Fingerprints, now: Fingerprints, changed_rows: float) -> list[str]:

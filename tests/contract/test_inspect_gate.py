@@ -346,3 +346,22 @@ def test_every_key_is_a_line(passed):
     events = read_objects(passed / "gates" / "inspect" / "labels.jsonl")
     assert len(events) == 60
     assert os.path.getsize(passed / "gates" / "inspect" / "labels.jsonl") < 60 * 600
+
+
+def test_a_symptom_of_a_run_closes_the_gate_that_training_had_passed(passed):
+    from types import SimpleNamespace
+
+    from rlvr.commands.live import reopen_when_suspected
+
+    run = passed / "runs" / "base-1"
+    finding = SimpleNamespace(
+        name="reward pays length", evidence="r = 0.6 within groups", suspects_reward=True
+    )
+    harmless = SimpleNamespace(name="truncation", evidence="12%", suspects_reward=False)
+    reopen_when_suspected(Chain(passed), run, SimpleNamespace(finding=harmless), 40)
+    assert inspection(passed).state == "passed"
+    reopen_when_suspected(Chain(passed), run, SimpleNamespace(finding=finding), 40)
+    gate = inspection(passed)
+    assert gate.state == "failed"
+    assert "reward pays length (r = 0.6 within groups)" in gate.why
+    assert "rlvr inspect --run base-1" in gate.why

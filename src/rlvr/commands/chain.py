@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rlvr.rewards.composite import Component, Scorer
     from rlvr.task.dataset import Row
 
-REOPENED = "inspect/reopened.json"
-"""Why a run closed the inspection again."""
 LENGTH_STEP = 16
 """Lengths are rounded up to this many tokens before they are compared, so that a few tokens change no plan."""
 
@@ -162,24 +160,7 @@ class Chain:
             changed_rows=self._changed_rows(),
             waivers={"probe": gates.probe.waive, "plan": gates.plan.waive},
             is_demo=self.is_demo,
-            reopened=self.reopened,
         )
-
-    @property
-    def reopened(self) -> str:
-        """Why a run closed the inspection again; empty once that run's own completions were read and agreed with."""
-        from rlvr.inspection.folder import InspectionFolder
-
-        path = self.workspace.gates / REOPENED
-        if not path.is_file():
-            return ""
-        reason = json.loads(path.read_text("utf-8"))
-        if reason["reward"] != self.fingerprints.reward:
-            return ""  # the reward was mended since: the gate is stale until it is read anew
-        reading = InspectionFolder.of_run(self.workspace.runs / reason["run"]).attestation()
-        if reading is not None and reading.passed and reading.made_at >= reason["at"]:
-            return ""
-        return f"{reason['why']}; read this run's completions: rlvr inspect --run {reason['run']}"
 
     def _changed_rows(self) -> float:
         from rlvr.inspection.folder import InspectionFolder

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlvr.commands.chain import REOPENED, Chain
-from rlvr.workspace import now, write_atomic
+from rlvr.commands.chain import Chain
+from rlvr.workspace import now
 
 if TYPE_CHECKING:
     from rlvr.records.watch import Finding
@@ -57,16 +56,15 @@ def _measure(chain: Chain, model: Any, step: int) -> dict[str, float]:
 
 def reopen_when_suspected(chain: Chain, run: Path, ending: Ending, step: int) -> None:
     """Close the inspection again when the finding that ended a run suspects the reward."""
+    from rlvr.inspection.folder import InspectionFolder
+    from rlvr.records.inspection import Reopening
+
     finding = ending.finding
     if finding is None or not finding.suspects_reward:
         return
-    reason = {
-        "run": run.name,
-        "step": step,
-        "why": f"{finding.name} in {run.name}: {finding.evidence}",
-        "at": now(),
-    }
-    write_atomic(chain.workspace.gates / REOPENED, (json.dumps(reason) + "\n").encode())
+    InspectionFolder.of_gates(chain.workspace.gates).reopen(
+        Reopening(at=now(), run=run.name, step=step, symptom=finding.name, evidence=finding.evidence)
+    )
 
 
 def _say(finding: Finding) -> None:

@@ -133,7 +133,6 @@ class Sitting:
         self.book = LabelBook(self.folder)
         before = self.folder.attestation()
         self._renewals: list[Renewal] = list(before.renewals) if before else []
-        self._reopenings = self.folder.reopenings()
         self._shown: dict[tuple[str, int], float] = {}
         self.mended_before = self._compare(self.pool)
         self._take_pool(self.pool)
@@ -247,7 +246,7 @@ class Sitting:
         return max(short, sum(sides.values())), sides
 
     def _reopened_shortage(self) -> int:
-        latest = max(one.at for one in self._reopenings if not one.answered_at)
+        latest = max(one.at for one in self.folder.reopenings() if not one.answered_at)
         return FRESH_AFTER_MEND - sum(one.at > latest for one in self.labels.standing().values())
 
     @property
@@ -421,7 +420,7 @@ class Sitting:
             source=self.pool.source,
             needed=self.rules.needed,
             renewals=self._renewals,
-            reopenings=self._reopenings,
+            reopenings=self.folder.reopenings(),
         )
 
     def goal(self) -> int:
