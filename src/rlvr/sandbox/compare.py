@@ -163,3 +163,10 @@ def shown(value: Any) -> str:
     except (ValueError, RecursionError):  # an integer too long to print, a list within itself
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return ``text`` without control characters, so that a terminal shows it and does nothing else."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

@@ -24,8 +24,10 @@ from rlvr.sandbox.worker import Greeting, Worker, WorkerConfig, anonymous_file
 
 _DEPTH = 2
 _ATTEMPTS = 3
-_STARVED = 0.1
+_STARVED, _HOPELESS = 0.1, 0.5
+_TOO_BUSY = "the machine was too busy: alone, too, it waited for a processor most of its time"
 _JUDGE_GRACE = 2.0
+_SOLUTION_GRACE = 0.2
 _LOOK_AHEAD = 32
 
 
@@ -143,7 +145,7 @@ class Dispatcher:
                 self._take_incoming()
                 self._fill()
                 self._read(self._selector.select(self._timeout()))
-                self._end_overdue_judges()
+                self._end_overdue()
         finally:
             self._close_everything()
 
@@ -287,6 +289,9 @@ class Dispatcher:
             task.alone = True
             task.attempts += 1
             self._alone.append(task)
+        elif _starved(report) and report.starved > _HOPELESS * report.wall:
+            task.release()
+            self._deliver(task, task.uniform(Status.INFRASTRUCTURE, _TOO_BUSY))
         else:
             self._conclude(flight, report)
 
@@ -331,6 +336,8 @@ class Dispatcher:
         flight = judge.flights.popleft()
         flight.verdict = json.loads(data)
         flight.judged = True
+        if flight.report is None:  # a solution that does not end when nobody asks any more is ended
+            flight.overdue_at = time.monotonic() + _SOLUTION_GRACE
         self._settle(flight)
 
     def _judge_ended(self, station: _Station, number: int) -> None:
@@ -348,11 +355,16 @@ class Dispatcher:
             flight.lost = index > 0
             self._settle(flight)
 
-    def _end_overdue_judges(self) -> None:
+    def _end_overdue(self) -> None:
         now = time.monotonic()
         for flight in list(self._flights()):
-            if flight.overdue_at is not None and flight.overdue_at <= now and flight.judge is not None:
-                flight.overdue_at = None
+            if flight.overdue_at is None or flight.overdue_at > now or flight.judge is None:
+                continue
+            flight.overdue_at = None
+            if flight.judged:
+                with contextlib.suppress(OSError):  # the worker's end is noticed elsewhere
+                    flight.station.worker.send(wire.Request(wire.KILL, flight.number))
+            else:
                 self._kill_judge(flight.station, flight.judge)
 
     def _kill_judge(self, station: _Station, judge: _Judge) -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from rlvr.errors import DataError
-from rlvr.sandbox.compare import shown, text_equal, values_equal
+from rlvr.sandbox.compare import printable, shown, text_equal, values_equal
 from rlvr.sandbox.guest import wire
 from rlvr.sandbox.guest.codec import Encoder, NotPlainError
 from rlvr.sandbox.protocol import CallTest, Comparison, Job, JobResult, Status, StdioTest, TestResult
@@ -79,6 +79,7 @@ class Task(ABC):
 
     def result(self, tests: Sequence[TestResult]) -> JobResult:
         """Return the job's result from those of its tests."""
+        tests = [TestResult(test.status, printable(test.message)) for test in tests]
         failed = next((test for test in tests if test.status is not Status.PASS), None)
         return JobResult(
             status=failed.status if failed else Status.PASS if tests else Status.VACUOUS,
@@ -238,6 +239,8 @@ def end_status(report: wire.Report, job: Job) -> TestResult:
         killed_by == signal.SIGKILL and report.cpu >= _NEAR * limits.cpu_seconds
     ):
         return TestResult(Status.TIMEOUT_CPU, f"{limits.cpu_seconds:g} s of CPU time were used up")
+    if report.ended == wire.BY_THREADS:
+        return TestResult(Status.ERROR, "it started too many threads")
     if report.ended == wire.BY_WALL:
         return TestResult(
             Status.TIMEOUT_WALL,

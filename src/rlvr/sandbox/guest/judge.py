@@ -26,8 +26,7 @@ from .remote import Solution, SolutionError, SolutionGoneError
 
 _MESSAGE = 200
 _MOST_TESTS = 5000
-_SHOWN_TESTS = 200
-_LARGEST_VERDICT = 150_000
+_SHOWN_TESTS = 100
 _SOLUTION_MODULES = ("solution", "candidate", "submission")
 _COUNT = "__assert_is_run__"
 
@@ -45,7 +44,7 @@ def serve_judge() -> None:
             verdict = suite.judge(descriptors[0])
         finally:
             os.close(descriptors[0])
-        control.send(json.dumps(verdict).encode())
+        control.send(json.dumps(verdict, ensure_ascii=False).encode("utf-8", "replace"))
         del verdict
         gc.collect()
 

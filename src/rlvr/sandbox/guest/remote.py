@@ -7,10 +7,13 @@ and ``in`` are decided here, so that an object cannot be equal, near or member b
 from __future__ import annotations
 
 import builtins
-from typing import Any, Dict, List, Optional, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Type
 
 from . import channel
 from .codec import Encoder, Opaque, decode
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 _ARGUMENTS = 64 * 1024 * 1024
 
@@ -60,7 +63,7 @@ class Solution:
             self._closed = True
             raise SolutionGoneError("it answered out of turn")
         self.calls += operation == "call"
-        return self._value(answer)
+        return self._value(answer, operation)
 
     def _receive(self) -> Dict[str, Any]:
         try:
@@ -73,14 +76,14 @@ class Solution:
             raise SolutionGoneError("a malformed answer")
         return frame
 
-    def _value(self, answer: Dict[str, Any]) -> Any:
+    def _value(self, answer: Dict[str, Any], operation: str) -> Any:
         if "v" in answer:
             return decode(answer["v"], self._opaque, arrays=True)
         if "x" in answer:
             raise self._error(answer["x"])
-        if "class" in answer:
+        if "class" in answer and operation in ("name", "get"):
             return self._error_class(answer["class"])
-        if "stop" in answer:
+        if "stop" in answer and operation == "next":
             raise StopIteration
         raise SolutionError(f"the result is {str(answer.get('large', 'malformed'))[:200]}")
 
@@ -94,7 +97,7 @@ class Solution:
         names, text = [str(name)[:80] for name in told[0]], str(told[1])[:300]
         for name in names:
             kind = self._errors.get(name) or getattr(builtins, name, None)
-            if isinstance(kind, type) and issubclass(kind, Exception):
+            if _may_be_raised(kind):
                 try:
                     return kind(text)
                 except TypeError:  # such as UnicodeDecodeError, which wants more than a text
@@ -105,13 +108,22 @@ class Solution:
         """Return a class of the same name for an error class that the solution defines."""
         mine, *bases = [str(name)[:80] for name in names]
         found = (getattr(builtins, name, None) for name in bases)
-        base = next((one for one in found if isinstance(one, type) and issubclass(one, Exception)), Exception)
+        base = next((one for one in found if _may_be_raised(one)), Exception)
         self._errors.setdefault(mine, type(mine, (base,), {}))
         return self._errors[mine]
 
     def encoded(self, value: Any) -> Any:
         """Return an argument in the form that is sent; remote objects go by their handle."""
         return Encoder(_ARGUMENTS, handle=_handle_of, strict=True).encode(value)
+
+
+def _may_be_raised(kind: Any) -> TypeGuard[Type[Exception]]:
+    """Return whether an error of the solution may be raised here as ``kind``.
+
+    An end of iteration would silently shorten a test's own loop.
+    """
+    silent = (StopIteration, StopAsyncIteration)
+    return isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, silent)
 
 
 def _handle_of(value: Any) -> Optional[int]:

@@ -52,6 +52,7 @@ _LOAD, _JUMP, _EQUAL, _ABOVE, _ANY_BIT, _RETURN, _AND = 0x20, 0x05, 0x15, 0x35, 
 _NUMBER, _ARCH = 0, 4
 _OWN_PID = 0x7FFFFFF1  # a place holder: no process has this number
 _X32 = 0x40000000
+_SIGSTOP = 19
 
 _WRITE_FLAGS = 0x3 | 0x40 | 0x200 | 0x400000  # O_ACCMODE, O_CREAT, O_TRUNC, __O_TMPFILE
 _CLONE_THREAD = 0x00010000
@@ -139,8 +140,8 @@ def _special(machine: str) -> Dict[str, List[Instruction]]:
         "openat2": _verdict(fail(ENOSYS)),  # its flags stand in memory, which a filter cannot read
         "clone": _thread_only(),
         "clone3": _verdict(fail(ENOSYS)),  # likewise; the C library then uses clone
-        "kill": _one_of(0, (_OWN_PID,), EPERM),
-        "tgkill": _one_of(0, (_OWN_PID,), EPERM),
+        "kill": _own_signal(1),
+        "tgkill": _own_signal(2),
         "prctl": _one_of(0, _PRCTL, EPERM),
         "ioctl": _one_of(1, _IOCTL, ENOTTY),
         "fcntl": _one_of(1, _FCNTL, EPERM),
@@ -172,6 +173,18 @@ def _thread_only() -> List[Instruction]:
 def _one_of(argument: int, values: Tuple[int, ...], errno: int) -> List[Instruction]:
     tests = [(_EQUAL, len(values) - i, 0, value) for i, value in enumerate(values)]
     return [(_LOAD, 0, 0, _low(argument)), *tests, (_RETURN, 0, 0, fail(errno)), (_RETURN, 0, 0, ALLOW)]
+
+
+def _own_signal(argument: int) -> List[Instruction]:
+    """Allow signals to the own process, except the one that would only make it wait."""
+    return [
+        (_LOAD, 0, 0, _low(0)),
+        (_EQUAL, 0, 2, _OWN_PID),
+        (_LOAD, 0, 0, _low(argument)),
+        (_EQUAL, 0, 1, _SIGSTOP),
+        (_RETURN, 0, 0, fail(EPERM)),
+        (_RETURN, 0, 0, ALLOW),
+    ]
 
 
 def _stream_pair() -> List[Instruction]:

@@ -20,7 +20,7 @@ JUDGE = b"j"
 KILL = b"k"
 """End the child with this number, running or waiting."""
 
-BY_CPU, BY_WALL, BY_REQUEST, NOT_STARTED = 1, 2, 3, 4
+BY_CPU, BY_WALL, BY_REQUEST, NOT_STARTED, BY_THREADS = 1, 2, 3, 4, 5
 """Why the zygote ended a child, or that it could not be started and confined."""
 
 _REQUEST = struct.Struct("<cQddQQQ")
@@ -67,7 +67,8 @@ class Report(NamedTuple):
         number: The child.
         status: As ``waitpid`` returns it.
         ended: 0, or why the zygote ended it.
-        awake: Whether it was running or waiting for the disk, not sleeping, when its wall time passed.
+        awake: Whether it waited for the disk, was stopped from outside, or its waits are not known, when its wall
+            time passed.
         cpu: CPU seconds used, its share of the judge included.
         wall: Seconds from its start to its end.
         starved: Seconds it was ready to run while others had the processor.

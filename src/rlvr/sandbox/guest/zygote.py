@@ -22,7 +22,8 @@ from .layers import Layers
 
 _LOWEST = 10  # descriptors below are reserved for the places that a child expects
 _HIGHEST = 128
-_SHORTEST_CHECK = 0.01
+_SHORTEST_CHECK, _LONGEST_CHECK = 0.01, 0.1
+_MOST_THREADS = 128
 _SLOTS = mmap.PAGESIZE
 
 _ENTRY: Dict[bytes, Callable[[], None]] = {
@@ -42,7 +43,7 @@ class _Child:
         self.partner = partner
         self.partner_base = _cpu_used(partner.pid) if partner else 0.0
         self.started = time.monotonic()
-        self.check_at = self.started + min(request.cpu, request.wall)
+        self.check_at = self.started + min(request.cpu, request.wall, _LONGEST_CHECK / 2)
         self.ended = 0
         self.awake = 0
         self.starved = 0.0
@@ -129,6 +130,7 @@ class Zygote:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # who writes more than allowed is ended
             os.setsid()
             kernel.die_with_parent()
             if os.getppid() != self._pid:
@@ -164,15 +166,18 @@ class Zygote:
         elif left_wall <= 0:
             child.awake, child.starved = self._waited(child)
             self._end(child, wire.BY_WALL)
+        elif self._threads(child.pid) > _MOST_THREADS:
+            self._end(child, wire.BY_THREADS)
         else:
-            child.check_at = now + max(_SHORTEST_CHECK, min(left_wall, left_cpu / 2))  # two threads may run
+            soon = min(left_wall, left_cpu / 2, _LONGEST_CHECK)  # half, since two threads may run
+            child.check_at = now + max(_SHORTEST_CHECK, soon)
 
     def _waited(self, child: _Child) -> Tuple[int, float]:
         found = [self._delay(one.pid) for one in (child, child.partner) if one is not None]
-        return max(awake for awake, _ in found), sum(starved for _, starved in found)
+        return max(awake for awake, _ in found), max(starved for _, starved in found)
 
     def _delay(self, pid: int) -> Tuple[int, float]:
-        """Return whether a process was awake, and for how long it waited for a processor."""
+        """Return whether a process was awake, and for how long one of its threads waited for a processor."""
         folder = self._layers.process_files
         try:
             threads = _names(folder, f"{pid}/task")
@@ -182,7 +187,13 @@ class Zygote:
             delays = [int(_text(folder, f"{pid}/task/{one}/schedstat").split()[1]) for one in threads]
         except (OSError, ValueError, IndexError):  # not known here: as if it had starved
             return 1, 0.0
-        return int(any(state != "S" for state in states)), sum(delays) / 1e9
+        return int(any(state in "DTt" for state in states)), max(delays) / 1e9
+
+    def _threads(self, pid: int) -> int:
+        try:
+            return int(_text(self._layers.process_files, f"{pid}/stat").rpartition(")")[2].split()[17])
+        except (OSError, ValueError, IndexError):  # not known here: address space alone limits them
+            return 1
 
     def _end(self, child: _Child, why: int) -> None:
         child.ended = child.ended or why
