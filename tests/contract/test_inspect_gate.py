@@ -365,3 +365,40 @@ def test_a_symptom_of_a_run_closes_the_gate_that_training_had_passed(passed):
     assert gate.state == "failed"
     assert "reward pays length (r = 0.6 within groups)" in gate.why
     assert "rlvr inspect --run base-1" in gate.why
+
+
+def test_labels_are_the_rewards_regression_tests_in_every_later_audit(passed):
+    from rlvr.commands.audit import _labels
+
+    assert {label.passed == label.paid for label in _labels(Chain(passed))} == {True}
+    edit_reward(passed)
+    labels = _labels(Chain(passed))
+    assert len(labels) == 60
+    assert sum(label.passed and not label.paid for label in labels) == 30
+
+
+def test_a_program_reads_in_the_demo_alone_and_a_person_starts_over(folder, sit):
+    from rlvr.commands.inspecting import gate_pool
+    from rlvr.inspection.simulated import simulated_reader
+
+    write_atomic(folder / "rewards.py", made.MENDED.encode())
+    made.probed(folder)
+    pool = gate_pool(Chain(folder))
+    files = InspectionFolder.of_gates(folder / "gates")
+    found = simulated_reader(
+        files, pool.samples, pool.scores, pool.fingerprints, made.is_right, rows=pool.rows
+    )
+    assert found.passed
+    gate = inspection(folder)
+    assert gate.state == "failed"
+    assert "simulated" in gate.why
+    assert files.cases() == []
+    said = []
+    assert sit(say=said.append).simulated is False
+    assert "a program had read" in said[0]
+    assert inspection(folder).state == "passed"
+
+
+def test_terminal_without_a_terminal(folder, capsys):
+    assert main(["inspect", "-w", str(folder), "--terminal"]) == 2
+    assert "no terminal" in capsys.readouterr().err

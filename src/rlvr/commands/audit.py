@@ -179,8 +179,27 @@ def _chain(folder: Path) -> Chain:
 
 
 def _labels(chain: Chain) -> list[Label]:
-    del chain
-    return []
+    """Replay every completion that a person has judged under the reward as it stands."""
+    from rlvr.audit.chain import Label
+    from rlvr.commands.probing import Store, score_samples
+    from rlvr.inspection.folder import InspectionFolder
+    from rlvr.inspection.select import JUDGEABLE
+
+    cases = InspectionFolder.of_gates(chain.workspace.gates).cases()
+    chat = bool(Store(chain).made.get("chat", True))
+    scores = score_samples(chain.scorer, [sample for sample, _ in cases], chat=chat) if cases else []
+    return [
+        Label(
+            completion_id=sample.completion_id,
+            row=sample.row,
+            text=sample.text,
+            passed=judgement.verdict == "pass",
+            paid=score.outcome == "right",
+            score=score.total,
+        )
+        for (sample, judgement), score in zip(cases, scores, strict=True)
+        if score.outcome in JUDGEABLE
+    ]
 
 
 def _progress(as_json: bool) -> Callable[[str], None] | None:

@@ -61,6 +61,7 @@ def command(
         if rescore and (as_json or _nothing_left(sitting)):
             found = sitting.close()
         elif terminal:
+            _require_terminal()
             from rlvr.inspection.terminal import read_in_terminal
 
             found = read_in_terminal(sitting, _rewards(folder))
@@ -75,6 +76,17 @@ def _login() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "reader"
+
+
+def _require_terminal() -> None:
+    from rlvr.errors import UsageError
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "inspect.no-terminal",
+            "standard input or output is no terminal",
+            fix="run it in a terminal (over SSH: ssh -t), or leave --terminal out to read in the browser",
+        )
 
 
 def _rewards(folder: Path) -> list[str]:

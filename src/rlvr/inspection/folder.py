@@ -24,6 +24,7 @@ from rlvr.inspection.labels import Judgement, Labels, check_chain, fold, labels_
 from rlvr.inspection.select import select_samples
 from rlvr.records.base import Fingerprints
 from rlvr.records.inspection import (
+    SIMULATED_READER,
     Attestation,
     Draw,
     EventKind,
@@ -163,14 +164,14 @@ class InspectionFolder:
         return len(answered)
 
     def cases(self) -> list[tuple[Sample, Judgement]]:
-        """Return every labelled completion, of earlier readings too: the reward's regression tests."""
+        """Return every completion that a person judged, in earlier readings too: the reward's regression tests."""
         found: dict[str, tuple[Sample, Judgement]] = {}
         earlier = sorted(self.root.glob("earlier-*"), key=lambda path: int(path.name.rpartition("-")[2]))
         for root in [*earlier, self.root]:
             one = InspectionFolder(root, self.record_path)
             samples = {sample.completion_id: sample for sample in one.samples()}
             for identifier, judgement in one._readable_labels().standing().items():
-                if identifier in samples:
+                if identifier in samples and judgement.reader != SIMULATED_READER:
                     found[identifier] = samples[identifier], judgement
         return list(found.values())
 

@@ -209,20 +209,21 @@ class Pages:
 
     def summary(self, request: Request) -> Response:
         """What was read so far."""
-        return self._answer(request, self.view.summary)
+        return self._answer(request, self._alone(self.view.summary))
 
     def back(self, request: Request) -> Response:
         """The sample read before this one."""
-        return self._answer(request, lambda: self.view.back(request.query_params.get("from")))
+        return self._answer(request, self._alone(lambda: self.view.back(request.query_params.get("from"))))
 
     def sample(self, request: Request) -> Response:
         """One sample read before."""
-        return self._answer(request, lambda: self.view.opened(request.path_params["identifier"]))
+        return self._answer(request, self._alone(lambda: self.view.opened(request.path_params["identifier"])))
 
     def text(self, request: Request) -> Response:
         """One completion in full."""
         raw = request.query_params.get("raw") == "1"
-        return self._answer(request, lambda: self.view.text(request.path_params["identifier"], raw=raw))
+        identifier = request.path_params["identifier"]
+        return self._answer(request, self._alone(lambda: self.view.text(identifier, raw=raw)))
 
     async def act(self, request: Request) -> Response:
         """Take a key: judge, note, change, rescore or finish."""
@@ -265,6 +266,15 @@ class Pages:
             status = 500 if isinstance(error, InfrastructureError) else 422
             return JSONResponse({"error": error.as_dict()}, status)
 
+    def _alone(self, make: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
+        """Keep another tab's key from changing the labels while they are read."""
+
+        def made() -> Mapping[str, Any]:
+            with self.view.sitting.lock:
+                return make()
+
+        return made
+
     def _is_known(self, request: Request) -> bool:
         return self.door.knows(request.cookies.get(self.door.cookie, ""))
 
@@ -275,7 +285,8 @@ class Pages:
             return  # the state moved on while it was rendered ahead
 
     def _judge(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self.view.judged(_text(values, "id"), _verdict(values), _number(values, "revision"))
+        identifier, verdict, revision = _text(values, "id"), _verdict(values), _number(values, "revision")
+        return self._alone(lambda: self.view.judged(identifier, verdict, revision))()
 
     def _note(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         identifier = _text(values, "id")

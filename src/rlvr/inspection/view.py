@@ -51,9 +51,10 @@ class View:
 
     def warm(self) -> None:
         """Render ahead what the next keys may ask for: the sample after this one, and this one unfolded."""
-        queue = self.sitting.queue()
-        for identifier in queue[:2]:
-            self._completion(identifier, None)
+        with self.sitting.lock:
+            queue = self.sitting.queue()[:2]
+        for identifier in queue:
+            self._sample(self.sitting.sample(identifier), None)
         for identifier in queue[:1]:
             self._whole(identifier, None, False)
 
