@@ -96,7 +96,7 @@ def test_a_file_without_a_reader_shows_the_zeros_and_names_no_route():
 
 @pytest.mark.parametrize(("prompts", "more"), [(10, 289), (298, 1)])
 def test_too_few_prompts_say_how_many_more_decide(prompts, more):
-    ruling, _, _ = judge(judged([0.0] * prompts, training=64, rolled=prompts), Facts(zeros_read=10))
+    ruling, _, _ = judge(judged([0.0] * prompts, training=8, rolled=prompts), Facts(zeros_read=10))
     assert (ruling.verdict, ruling.more) == ("undecided", more)
     assert f"{more} more distinct prompts" in ruling.why
 
