@@ -8,6 +8,8 @@ completions, up to the rounding of batched matrix products.
 # ruff: noqa: N803, N806  (B batch, T time, V vocabulary: shapes in names)
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 from rlvr.errors import ConfigError, DataError, InfrastructureError
 from rlvr.generate import Generated, Progress
 from rlvr.generate.location import Location, load_failed, locate
+from rlvr.generate.network import stay_offline_when_unreachable
 from rlvr.generate.randomness import completion_seed, uniforms
 from rlvr.generate.threads import TINY_PARAMETERS, fit_threads
 from rlvr.records.samples import Message
@@ -240,12 +243,15 @@ def _nucleus(share_BV: torch.Tensor, top_p: float) -> tuple[torch.Tensor, torch.
 def _load(location: Location, base: Path) -> tuple[Any, Any]:
     logging.getLogger("transformers").setLevel(logging.ERROR)
     transformers.utils.logging.disable_progress_bar()
+    if not location.is_local:
+        stay_offline_when_unreachable()
     extra = {"gguf_file": location.gguf_file} if location.gguf_file else {}
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
     try:
         tokenizer = AutoTokenizer.from_pretrained(_tokenizer_home(location), **extra)
-        network = AutoModelForCausalLM.from_pretrained(location.name, dtype=dtype, **extra)
+        with contextlib.redirect_stderr(io.StringIO()):  # the GGUF reader draws a bar that nothing turns off
+            network = AutoModelForCausalLM.from_pretrained(location.name, dtype=dtype, **extra)
         if location.adapter:
             from peft import PeftModel
 

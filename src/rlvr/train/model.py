@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlvr.generate.location import Location, load_failed, locate
+from rlvr.generate.network import stay_offline_when_unreachable
 from rlvr.generate.transformers import TransformersGenerator
 from rlvr.workspace import content_hash
 
@@ -65,6 +66,8 @@ def tokenizer_of(config: Config, base: Path) -> Any:
 def _tokenizer(path: str, location: Location, base: Path, **extra: str) -> Any:
     from transformers import AutoTokenizer
 
+    if not location.is_local:
+        stay_offline_when_unreachable()
     try:
         return AutoTokenizer.from_pretrained(path, **extra)
     except (OSError, ValueError) as error:

@@ -1,11 +1,14 @@
-"""``GRPOTrainer`` with three additions: every rollout is kept, groups are counted, and a broken reward stops the run.
+"""``GRPOTrainer``, less forgetful and less forgiving.
 
-Loss, advantages, sampling and optimisation are TRL's own. Plain TRL trains to the end on constant rewards.
+Four additions: every rollout is kept, groups are counted, a broken reward stops the run, and a checkpoint holds the
+rollouts that are not yet trained on. Loss, advantages, sampling and optimisation are TRL's own. Plain TRL trains to
+the end on constant rewards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -72,6 +75,41 @@ class GatedTrainer(GRPOTrainer):  # type: ignore[misc]  # trl is untyped
         if self.model.training:
             self._keep(inputs, output)
         return output
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        # Before the rest: a checkpoint counts as whole once the trainer's own state is there, and that comes last.
+        folder = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self._between_steps(), folder / self._state_name)
+        super()._save_checkpoint(model, trial)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        path = Path(checkpoint) / self._state_name if checkpoint else None
+        if path is not None and path.is_file():
+            self._restore(torch.load(path, map_location=self.accelerator.device, weights_only=False))
+
+    @property
+    def _state_name(self) -> str:
+        return f"rollout_state_{self.accelerator.process_index}.pt"
+
+    def _between_steps(self) -> dict[str, Any]:
+        """Return what TRL forgets: rollouts not yet trained on, and metrics gathered since the last log."""
+        return {
+            "step": self._step,
+            "buffered": self._buffered_inputs,
+            "metrics": {mode: dict(values) for mode, values in self._metrics.items()},
+            "tokens": self.completion_tokens,
+            "constant": self._constant,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._step = state["step"]
+        self._buffered_inputs = state["buffered"]
+        for mode, values in state["metrics"].items():
+            self._metrics[mode].update(values)
+        self.completion_tokens = state["tokens"]
+        self._constant = state["constant"]
 
     def _keep(self, inputs: list[dict[str, Any]], output: dict[str, Any]) -> None:
         lengths = output["completion_mask"].sum(dim=1)
