@@ -136,8 +136,11 @@ def print_record(record: ProbeRecord, page: Path | None) -> None:
     """Print the summary for a person."""
     from rich.markup import escape
 
+    from rlvr.probe.page import MEANINGS
+
     out = console()
     out.print(f"[{STYLES[record.verdict]}]{record.verdict}[/]  {escape(record.why.partition(': ')[2])}")
+    out.print(f"  [dim]{MEANINGS[record.verdict]}[/]")
     for name, rate in (
         ("low temperature", record.success.low_temperature),
         ("training temperature", record.success.training_temperature),

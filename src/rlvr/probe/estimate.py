@@ -124,13 +124,16 @@ def band(outcomes: Sequence[bool], edges: tuple[float, float] = BAND) -> Band:
 def histogram(tallies: Iterable[Tally]) -> list[int]:
     """Return how many prompts had 0, 1, … n right completions at the training temperature.
 
-    Prompts with fewer than the most common number of completions are left out, so that bars are alike.
+    Prompts with fewer than the most common number of completions are left out, so that bars are alike; one
+    completion a prompt makes no histogram.
     """
     full = [one.training for one in tallies if one.training]
     if not full:
         return []
     sizes = [len(one) for one in full]
     size = max(set(sizes), key=lambda one: (sizes.count(one), one))
+    if size < 2:
+        return []
     counts = [0] * (size + 1)
     for outcomes in full:
         if len(outcomes) == size:

@@ -15,6 +15,16 @@ COLOURS: Mapping[str, str] = {
     "undecided": "open",
     "no support": "bad",
 }
+MEANINGS: Mapping[str, str] = {
+    "sweet spot": "Train. The model succeeds sometimes, and right and wrong answers to the same prompt meet in a "
+    "group: that difference is what GRPO learns from.",
+    "saturated": "There is little to learn here: nearly every group would be all right or all wrong, and such groups "
+    "train nothing.",
+    "rare": "Most of the training would be spent on groups without any success. It pays to change the prompts first.",
+    "undecided": "Do not train yet: what was measured does not decide, or something else is in the way.",
+    "no support": "GRPO strengthens what already happens, and here it never happens: there is nothing to strengthen.",
+}
+"""What each verdict means, for a person who sees one for the first time."""
 KINDS: Mapping[Cause, tuple[str, str]] = {
     "right": ("Right", "what training would reinforce"),
     "wrong": ("Wrong", "an answer was read, and it is not right"),
@@ -47,11 +57,13 @@ def render_page(record: ProbeRecord, *, title: str, model: str) -> str:
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["percent"] = percent
+    environment.filters["commands"] = commands
     source = files("rlvr.probe").joinpath("page.html.j2").read_text("utf-8")
     return environment.from_string(source).render(
         record=record,
         title=title,
         model=model,
+        meaning=MEANINGS[record.verdict],
         colour=COLOURS[record.verdict],
         reason=record.why.partition(": ")[2],
         rates=_rates(record),
@@ -61,6 +73,19 @@ def render_page(record: ProbeRecord, *, title: str, model: str) -> str:
         prompts=record.prompts[:TABLE_ROWS],
         cause_words=CAUSE_WORDS,
     )
+
+
+def commands(text: str) -> Any:
+    """Return text as HTML with what stands between backticks as code."""
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # an odd backtick belongs to the text
+        return escape(text)
+    shown = (
+        f"<code>{escape(part)}</code>" if place % 2 else str(escape(part)) for place, part in enumerate(parts)
+    )
+    return Markup("".join(shown))  # noqa: S704  # every part was escaped
 
 
 def percent(value: float | None, digits: int = 0) -> str:

@@ -110,13 +110,18 @@ def _rate(outcomes: Sequence[Sequence[bool]], temperature: float | None) -> Rate
     return Rate(
         rate=sequence.mean_of(seen),
         low=sequence.lower_bound(seen),
-        high=sequence.upper_bound(seen),
+        high=_upper(seen, len(outcomes)),
         temperature=temperature,
         prompts=len(outcomes),
         samples=sum(map(len, outcomes)),
         right=sum(map(sum, outcomes)),
         prompts_with_success=sum(any(one) for one in outcomes),
     )
+
+
+def _upper(seen: sequence.Observations, prompts: int) -> float:
+    high = sequence.upper_bound(seen)
+    return min(high, sequence.zero_bound(prompts)) if sequence.mean_of(seen) == 0 else high
 
 
 def _informative(tallies: Sequence[Tally], size: int) -> Informative:
@@ -211,10 +216,14 @@ def _example(pair: Judged, cause: Cause) -> Example:
         prompt=sample.prompt,
         completion=text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + " […]",
         reference=reference_of(sample.columns),
-        temperature=sample.temperature,
+        temperature=sample.temperature if _is_stated(sample) else None,
         score=score,
         cause=cause,
     )
+
+
+def _is_stated(sample: Sample) -> bool:
+    return sample.source != "import" or "temperature" in sample.columns
 
 
 def reference_of(columns: Mapping[str, Any]) -> str:
