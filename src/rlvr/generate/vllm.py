@@ -140,7 +140,6 @@ class VllmGenerator:
 
 def _import_vllm() -> Any:
     try:
-        import vllm
         import vllm.platforms
     except ImportError:
         raise ConfigError(
