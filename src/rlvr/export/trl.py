@@ -100,9 +100,16 @@ def yaml_value(value: Any) -> str:
         return f"[{', '.join(yaml_value(one) for one in value)}]"
     if isinstance(value, Mapping):
         return (
-            "{" + ", ".join(f"{json.dumps(str(key))}: {yaml_value(one)}" for key, one in value.items()) + "}"
+            "{" + ", ".join(f"{_yaml_text(str(key))}: {yaml_value(one)}" for key, one in value.items()) + "}"
         )
-    return json.dumps(value) if isinstance(value, str) else str(value)
+    return _yaml_text(value) if isinstance(value, str) else str(value)
+
+
+def _yaml_text(text: str) -> str:
+    """Return text in double quotes: JSON's form, but YAML knows no surrogate pairs."""
+    return "".join(f"\\U{ord(one):08X}" if ord(one) > 0xFFFF else json.dumps(one)[1:-1] for one in text).join(
+        '""'
+    )
 
 
 SCRIPT = '''\

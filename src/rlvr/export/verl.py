@@ -45,7 +45,7 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None, **un
     """Return the weighted reward of one completion, and whether it is right as `acc`.
 
     Raises:
-        RuntimeError: A reward could not judge: something outside the task failed. Scoring it as wrong would train on it.
+        RuntimeError: A reward could not judge, since something outside the task failed; that is no wrong answer.
     """
     columns = {name: [value] for name, value in json.loads(ground_truth).items()}
     prompt = json.loads((extra_info or {}).get("prompt", "[]"))
@@ -57,7 +57,7 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None, **un
 
 LAUNCH = """\
 #!/usr/bin/env bash
-# GRPO for {name} on verl {verl}, from a plan by rlvr {version}. Written from verl's own configuration; set nodes and GPUs.
+# GRPO for {name} on verl {verl}, from a plan by rlvr {version}. Set NODES and GPUS for your cluster.
 # Start Ray first on several nodes: `ray start --head`, then `ray start --address=HEAD:6379` on the others.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -182,9 +182,8 @@ def overrides(inputs: ExportInputs) -> dict[str, Any]:
 
 def _prompts_a_batch(inputs: ExportInputs, plan: dict[str, Any]) -> int:
     """Return the prompts of one generation batch, over all processes."""
-    completions = plan["per_device_train_batch_size"] * int(
-        plan.get("steps_per_generation") or plan["gradient_accumulation_steps"]
-    )
+    steps = int(plan.get("steps_per_generation") or plan["gradient_accumulation_steps"])
+    completions = int(plan["per_device_train_batch_size"]) * steps
     return max(completions * inputs.config.hardware.processes // int(plan["num_generations"]), 1)
 
 
@@ -215,7 +214,7 @@ def _lora(inputs: ExportInputs) -> dict[str, Any]:
 
 def _prompt_length(inputs: ExportInputs) -> int:
     probe = next((gate.evidence for gate in inputs.status.gates if gate.name == "probe"), {})
-    longest = ((probe.get("lengths") or {}).get("prompt") or {}).get("longest", -1)
+    longest: int = int(((probe.get("lengths") or {}).get("prompt") or {}).get("longest", -1))
     return -(-longest // LENGTH_STEP) * LENGTH_STEP if longest > 0 else UNKNOWN_PROMPT
 
 
