@@ -102,7 +102,7 @@ def _sitting(
 def outdated(files: InspectionFolder, now: Fingerprints, rows: Any) -> str:
     """Return why earlier labels cannot stand for this gate any more, or an empty string."""
     from rlvr.fingerprint import changed_share
-    from rlvr.inspection.attestation import DATA_TOLERANCE
+    from rlvr.gates import INSPECT_DATA_TOLERANCE
 
     selection = files.selection()
     if selection is None:
@@ -110,7 +110,7 @@ def outdated(files: InspectionFolder, now: Fingerprints, rows: Any) -> str:
     moved = [part for part in selection.made_from.changed(now) if part in ("model", "sampling")]
     if moved:
         return f"another {' and '.join(moved)} sampled them"
-    if changed_share(files.seen_rows(), rows) > DATA_TOLERANCE:
+    if changed_share(files.seen_rows(), rows) > INSPECT_DATA_TOLERANCE:
         return "more than a tenth of the rows changed"
     if SIMULATED_READER in files.labels().readers:
         return "a program had read, not a person"

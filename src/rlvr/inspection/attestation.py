@@ -228,17 +228,6 @@ def still_reopened(labels: Labels, reopenings: Iterable[Reopening]) -> str:
     return ""
 
 
-def reinspection_due(step: int, every: int | None, read_at_step: int) -> bool:
-    """Whether a run is due for another on-policy reading.
-
-    Args:
-        step: Optimizer step now.
-        every: ``watch.reinspect_every``; None for never.
-        read_at_step: Step of the newest completion that was read; negative before the first reading.
-    """
-    return every is not None and step - max(read_at_step, 0) >= every
-
-
 def rules(found: Attestation, labels: Labels) -> list[str]:
     """Return each rule of passing that does not hold, the most useful to hear first."""
     return [
@@ -315,54 +304,6 @@ def _praise(found: Attestation) -> str:
 
 def _plural(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
-
-
-class GateAnswer(NamedTuple):
-    """Whether the inspection lets training start, why, and the whole attestation as evidence."""
-
-    passed: bool
-    why: str
-    evidence: dict[str, Any]
-
-
-def evaluate_gate(
-    attestation: Attestation | None,
-    now: Fingerprints,
-    *,
-    changed_rows: float = 0.0,
-    is_demo: bool = False,
-) -> GateAnswer:
-    """Answer for the inspection alone.
-
-    Args:
-        attestation: The record, or None when nobody has read.
-        now: Fingerprints of the workspace as it stands, ``labels`` among them.
-        changed_rows: Share of training rows that the inspection has not seen, in [0, 1].
-        is_demo: Whether this is the untouched demo, the only place for a simulated reader.
-    """
-    if attestation is None:
-        return GateAnswer(False, "nobody has read any sample: rlvr inspect", {})
-    evidence = attestation.model_dump(mode="json")
-    changed = closing_changes(attestation.made_from, now, changed_rows)
-    if changed:
-        return GateAnswer(False, f"{' and '.join(changed)} changed since {attestation.made_at}", evidence)
-    if attestation.simulated and not is_demo:
-        why = "its reader was simulated, which counts in the demo alone: a person must read"
-        return GateAnswer(False, why, evidence)
-    return GateAnswer(attestation.passed, attestation.why, evidence)
-
-
-INSPECT_PARTS = ("reward", "data", "model", "sampling", "labels")
-DATA_TOLERANCE = 0.10
-"""Share of changed rows up to which a reading stands: one row in ten."""
-
-
-def closing_changes(made_from: Fingerprints, now: Fingerprints, changed_rows: float) -> list[str]:
-    """Return the parts whose change closes the inspection; data only when more than 10% of rows changed."""
-    changed = [part for part in made_from.changed(now) if part in INSPECT_PARTS]
-    if changed_rows <= DATA_TOLERANCE:
-        changed = [part for part in changed if part != "data"]
-    return changed
 
 
 class Refusal(NamedTuple):

@@ -27,6 +27,8 @@ MOST_CHIPS = 300
 """Steering characters shown as elements in one block; further ones are written out as text."""
 LONGEST_HIGHLIGHT = 10_000
 """Characters of code up to which it is highlighted."""
+BLOCK_CHARACTERS = 1_500
+"""Characters from which prose is cut into a further block, at the next line end."""
 LANGUAGES = {
     "python": "python", "py": "python", "python3": "python", "json": "json", "bash": "bash", "sh": "bash",
     "shell": "bash", "c": "c", "cpp": "cpp", "c++": "cpp", "java": "java", "javascript": "javascript",
@@ -85,17 +87,42 @@ def render_text(text: str, *, raw: bool = False) -> list[Block]:
 def blocks(text: str, found: Sequence[Segment], mark: Span | None) -> list[Block]:
     """Group segments into blocks: runs of prose with their formulas, and code."""
     out: list[Block] = []
-    for segment in found:
+    size = 0
+    for segment in _at_line_ends(text, found):
         if segment.kind in ("code", "json"):
             out.append(_code_block(text, segment, mark))
             continue
         kind = "think" if segment.kind == "think" else "prose"
         if segment.kind in ("math", "display") and out and out[-1]["kind"] in ("prose", "think"):
             kind = out[-1]["kind"]
-        if not out or out[-1]["kind"] != kind:
+        if (
+            not out
+            or out[-1]["kind"] != kind
+            or (size > BLOCK_CHARACTERS and text[segment.start - 1] == "\n")
+        ):
             out.append({"kind": kind, "nodes": []})
+            size = 0
+        size += segment.end - segment.start
         out[-1]["nodes"] += _inline(text, segment, mark)
     return [block for block in out if block["nodes"]]
+
+
+def _at_line_ends(text: str, found: Sequence[Segment]) -> Iterator[Segment]:
+    """Cut long prose at line ends, so that a page lays out only the blocks in sight."""
+    for segment in found:
+        place = segment.start
+        while segment.kind in ("prose", "think") and segment.end - place > BLOCK_CHARACTERS:
+            cut = text.find("\n", place + BLOCK_CHARACTERS, segment.end) + 1
+            if cut == 0:
+                break
+            yield segment._replace(start=place, end=cut)
+            place = cut
+        if "\n" in text[place : segment.end] and segment.kind in ("prose", "think"):
+            cut = text.index("\n", place, segment.end) + 1  # the line that a formula stands in ends here
+            yield segment._replace(start=place, end=cut)
+            place = cut
+        if place < segment.end:
+            yield segment._replace(start=place)
 
 
 def _inline(text: str, segment: Segment, mark: Span | None) -> list[Node]:

@@ -58,13 +58,13 @@ class Draw(Frozen):
 
     Attributes:
         seed: Seed of the draw.
-        reason: ``first``, ``mended`` (fresh ones after a mend), ``more`` or ``unjudged-side``.
+        reason: ``first``, ``mended`` (fresh ones after a mend) or ``more``.
         reward: Fingerprint of the reward closure at the draw.
         completion_ids: In reading order.
     """
 
     seed: int
-    reason: Literal["first", "mended", "more", "unjudged-side"]
+    reason: Literal["first", "mended", "more"]
     reward: str = ""
     completion_ids: list[str]
 

@@ -1,13 +1,6 @@
 import pytest
 
-from rlvr.inspection.attestation import (
-    Refusal,
-    attest,
-    changed_scores,
-    closing_changes,
-    evaluate_gate,
-    renew,
-)
+from rlvr.inspection.attestation import Refusal, attest, changed_scores, renew
 from rlvr.records.base import Fingerprints
 
 PRINTS = Fingerprints(reward="r1", data="d1", model="m1", sampling="s1", labels="l1")
@@ -190,42 +183,6 @@ def test_nothing_read(made, pool):
     assert not found.passed
     assert found.reader == "ada"
     assert found.kappa is None
-
-
-class TestGate:
-    @pytest.fixture
-    def passed(self, made, pool):
-        return attested(made.Reading().agree(pool[1], sixty()), pool)
-
-    def test_passes_with_the_attestation_as_evidence(self, passed):
-        answer = evaluate_gate(passed, PRINTS)
-        assert answer.passed
-        assert answer.evidence["read"] == 60
-
-    def test_nobody_read(self):
-        assert not evaluate_gate(None, PRINTS).passed
-
-    @pytest.mark.parametrize("part", ["reward", "model", "sampling", "labels"])
-    def test_any_change_closes(self, passed, part):
-        answer = evaluate_gate(passed, PRINTS.model_copy(update={part: "other"}))
-        assert not answer.passed
-        assert answer.why.startswith(f"{part} changed")
-
-    @pytest.mark.parametrize(("share", "passes"), [(0.1, True), (0.101, False)])
-    def test_data_closes_over_a_tenth(self, passed, share, passes):
-        now = PRINTS.model_copy(update={"data": "other"})
-        assert evaluate_gate(passed, now, changed_rows=share).passed is passes
-
-    @pytest.mark.parametrize("part", ["recipe", "held_out", "lengths"])
-    def test_what_inspection_does_not_depend_on(self, passed, part):
-        assert evaluate_gate(passed, PRINTS.model_copy(update={part: "other"})).passed
-        assert closing_changes(PRINTS, PRINTS.model_copy(update={part: "other"}), 1.0) == []
-
-    def test_a_simulated_reader_counts_in_the_demo_alone(self, made, pool):
-        found = attested(made.Reading().agree(pool[1], sixty(), seconds=0.0), pool, simulated=True)
-        assert found.passed
-        assert not evaluate_gate(found, PRINTS).passed
-        assert evaluate_gate(found, PRINTS, is_demo=True).passed
 
 
 class TestRenewal:

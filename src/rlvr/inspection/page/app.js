@@ -164,7 +164,7 @@ function completion(item) {
     ? element("button", { type: "button", class: "fold", on: { click: unfold } },
         `${hidden.toLocaleString("en")} characters folded — show them `, element("kbd", {}, "E"))
     : null;
-  return [blocks(head), fold, blocks(middle), blocks(tail)];
+  return [blocks(head), fold, element("div", { class: "middle" }, blocks(middle)), blocks(tail)];
 }
 
 /** Show the whole completion, or its bare text. */
