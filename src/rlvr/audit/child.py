@@ -171,6 +171,7 @@ class Server:
         self.loaded = loaded
         self.connection = connection
         self._exit = os._exit
+        self.known = set(sys.modules)
 
     def run(self) -> None:
         """Answer requests until the auditor closes the socket."""
@@ -179,6 +180,8 @@ class Server:
             request = _loads(data)
             for call in request["calls"]:
                 send(self.connection, _dumps(self._answer(call)).encode())
+            if request.get("modules"):
+                send(self.connection, _dumps(_new_modules(self.known)).encode())
         self._exit(0)
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
@@ -369,6 +372,22 @@ def _shift_clock(seconds: float) -> None:
             module.datetime = Later  # type: ignore[attr-defined]
 
 
+def _new_modules(known: set[str]) -> list[str]:
+    """Return the installed modules that calls imported, so that they can be loaded once for all workers."""
+    found = []
+    for name in sorted(set(sys.modules) - known):
+        place = getattr(sys.modules[name], "__file__", None) or ""
+        if not name.startswith("_") and ("site-packages" in place or "lib/python" in place):
+            found.append(name)
+    return found
+
+
+def _import_all(names: list[str]) -> None:
+    for name in names:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
 def _read_canary() -> str:
     try:
         with open(CANARY) as file:  # noqa: PTH123
@@ -424,8 +443,11 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-        if not message or not descriptors:
+        if not message:
             return
+        if message == b"i":
+            _import_all(_loads(receive(control) or pickle.dumps([])))
+            continue
         connection = socket.socket(fileno=descriptors[0])
         if os.fork() == 0:
             try:

@@ -18,7 +18,7 @@ from rlvr.audit.source import Source, read_source
 from rlvr.audit.trials import Group, Trial, run_trials
 from rlvr.records.audit import Finding, NotChecked, RewardAudit, Severity
 
-BUDGET_S = 14.0
+BUDGET_S = 15.0
 ATTACK_ROWS = 8
 
 
@@ -178,15 +178,16 @@ STEPS: tuple[Step, ...] = (
     steps.find_form,
     properties.check_signature,
     steps.check_gold,
+    steps.attack_code,
     orders.check_levels,
     properties.check_batches,
     steps.attack_answers,
-    steps.attack_code,
     steps.attack_format,
     orders.check_lengths,
     odd.check_executed,
     odd.check_oddities,
     odd.check_blow_up,
+    odd.check_known_hangs,
     properties.check_all_finite,
     orders.check_counts,
     orders.check_range,

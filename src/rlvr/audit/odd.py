@@ -278,6 +278,16 @@ def _slow_texts(audit: Audit) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def check_known_hangs(audit: Audit) -> None:
+    """Report the shortest completion of all the earlier steps that hung or was slow."""
+    if audit.profile.kind == "code" or any(one.category == "fast_enough" for one in audit.findings):
+        return
+    slow = [(pair, result) for pair, result in audit.session.known() if _is_slow(audit, result)]
+    for (row, text), result in sorted(slow, key=lambda entry: len(entry[0][1]))[:2]:
+        if _report_slow(audit, row, text, result):
+            return
+
+
 def check_executed(audit: Audit) -> None:
     """Report a reward that evaluates completions: a harmless file tells."""
     source = audit.source

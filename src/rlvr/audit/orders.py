@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlvr.audit.attacks.stuffing import stuffing_words
-from rlvr.audit.forms import COUNTED, PROSE, REASONING
+from rlvr.audit.forms import COUNTED, PROSE, REASONING, Form, candidate_forms
 from rlvr.audit.profile import EPSILON
 from rlvr.audit.runner import Result
 
@@ -17,6 +17,8 @@ WORD_COUNTS = (0, 1, 5, 20, 60, 150, 400, 1000, 2500, 6000)
 SENTENCE = "we look at one more part of the question and write it down here "
 MODERATE_WORDS = 150
 ABSURD_SCORE = 10.0
+SLACK = 0.03
+"""Share of the span within which shaping by length may move a score without turning the order round."""
 FORM_SHARE_LOW, FORM_SHARE_HIGH = 0.05, 0.55
 """Share of the whole pay that the form alone may earn before it is remarked on, or is a finding."""
 UNCAPPED_TIMES = (4, 40)
@@ -35,6 +37,7 @@ def check_levels(audit: Audit) -> None:
         return
     _right_over_wrong(audit)
     _form_alone(audit)
+    _marks_cost(audit)
     _form_over_none(audit)
     _lengths_keep_order(audit)
 
@@ -59,6 +62,46 @@ def _right_over_wrong(audit: Audit) -> None:
         rows=(len(below), len(profile.levels)),
         expected=f"less than {level.right:g}",
     )
+
+
+def _marks_cost(audit: Audit) -> None:
+    """Report marks that the source looks for and that lower the score of a right answer."""
+    profile, session = audit.profile, audit.session
+    rows = profile.paid_rows[:4]
+    if not profile.source.tags or profile.form is None or not rows:
+        return
+    marked = [form for form in candidate_forms(profile.source) if _has_marks(form, profile.source.tags)]
+    for form in marked[:6]:
+        for row in rows:
+            level, text = profile.levels[row], form(profile.answers[row])
+            result = session.singles([(row, text)])[0]
+            score = result.score
+            if (
+                score is None
+                or not level.wrong + SLACK * level.span < score < level.right - SLACK * level.span
+            ):
+                break
+        else:
+            audit.report(
+                "monotone_format",
+                "marks-cost",
+                f"the right answer inside the marks that the source looks for earns {score:g}, "
+                f"without them {level.right:g}",
+                fix="a well-formed completion must never earn less than an ill-formed one",
+                severity="high",
+                row=row,
+                text=text,
+                result=result,
+                full=level.right,
+                rows=(len(rows), len(rows)),
+                expected=f"at least {level.right:g}",
+            )
+            return
+
+
+def _has_marks(form: Form, tags: Sequence[str]) -> bool:
+    text = form("", "")
+    return all(f"<{tag}>" in text and f"</{tag}>" in text for tag in tags)
 
 
 def _form_alone(audit: Audit) -> None:
@@ -118,7 +161,7 @@ def _format_punished(audit: Audit, rows: Sequence[int]) -> None:
         wrong = profile.wrongs[row][0] if profile.wrongs.get(row) else ""
         bare = audit.session.singles([(row, wrong), (row, PROSE)])
         for text, result in zip((wrong, PROSE), bare, strict=True):
-            if result.score is not None and result.score > level.wrong + EPSILON:
+            if result.score is not None and result.score > level.wrong + SLACK * level.span:
                 audit.report(
                     "monotone_format",
                     "form-costs",
@@ -145,7 +188,7 @@ def _format_ignored(audit: Audit, rows: Sequence[int]) -> None:
         for text in (answer, f"The answer is {answer}.", f"{REASONING} The answer is {answer}"):
             result = session.singles([(row, text)])[0]
             if result.score is not None and result.score >= profile.levels[row].right - EPSILON:
-                more = more or result.score > profile.levels[row].right + EPSILON
+                more = more or result.score > profile.levels[row].right + SLACK * profile.levels[row].span
                 hits.append((row, text, result))
                 break
     if len(hits) < max(1, len(rows) // 2):

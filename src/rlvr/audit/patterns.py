@@ -126,7 +126,7 @@ def _collect(items: list[Any], before: str, found: list[str]) -> None:
                 found.append(before + unit * 60 + "\x00")
                 found.append(before + unit[:1] * 60 + "\x00")
             if unit and not before.endswith(unit):
-                found.append(before + unit * 1200 + "\x00")
+                found.append(before + unit * 600 + "\x00")
             _collect(inner, before, found)
         elif name == "SUBPATTERN":
             _collect(list(argument[-1]), before, found)

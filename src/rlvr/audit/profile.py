@@ -126,7 +126,7 @@ def discover(profile: Profile, session: Session, rows: Sequence[int]) -> None:
 def _forms_of_code(forms: Sequence[Form]) -> list[Form]:
     """Return the forms that can hold a program, fenced Python first."""
     fit = [form for form in forms if "\n@A\n" in form("@A") or form("@A") == "@A" or "<answer>" in form("@A")]
-    return sorted(fit, key=lambda form: ("```python" not in form("@A"), form.rank))
+    return sorted(fit, key=lambda form: ("```python" not in form("@A"), form("@A") != "@A", form.rank))
 
 
 def _try_forms(profile: Profile, session: Session, rows: Sequence[int], forms: Sequence[Form]) -> list[Form]:
@@ -149,7 +149,7 @@ def _try_forms(profile: Profile, session: Session, rows: Sequence[int], forms: S
 
 def _settled(session: Session, totals: dict[int, float], place: int) -> bool:
     """Whether a slow reward has paid one of the forms before ``place`` more than the others, so that it is known."""
-    if session.seconds_per_call < SLOW_CALL_S or place < SLOW_FORMS:
+    if session.seconds_per_call < SLOW_CALL_S or place < 2:
         return False
     scored = [total for at, total in totals.items() if at < place and total > float("-inf")]
     return max(scored) > min(scored) + EPSILON or place > 3 * SLOW_FORMS

@@ -204,7 +204,7 @@ class Runner:
         try:
             with self._forking:
                 socket.send_fds(self._control, [b"f"], [theirs.fileno()])
-            ours.settimeout(10.0)
+            ours.settimeout(LOAD_SECONDS)  # it may still be importing what an earlier call needed
             hello = child.receive(ours)
         except OSError:
             hello = None
@@ -218,6 +218,16 @@ class Runner:
                 fix="run it again",
             )
         return ours, int(json.loads(hello)["pid"])
+
+    def warm(self, requests: Sequence[Mapping[str, Any]], clock: float) -> list[Result]:
+        """Run calls in a worker of their own and load, for all later workers, what they imported."""
+        with self.worker() as worker:
+            results, modules = worker.run_and_list(requests, clock)
+        if modules:
+            with self._forking:
+                self._control.sendall(b"i")
+                child.send(self._control, pickle.dumps(modules))
+        return results
 
     def stack_line(self, pid: int) -> int | None:
         """Return the innermost line of the user's file at which worker ``pid`` hangs, or None."""
@@ -299,6 +309,25 @@ class Worker:
         except (OSError, ValueError):
             return [*results, Result("crash", message="the process ended")]
         return results
+
+    def run_and_list(
+        self, requests: Sequence[Mapping[str, Any]], clock: float
+    ) -> tuple[list[Result], list[str]]:
+        """Run calls and return, with their results, the names of the modules that they imported."""
+        self._connection.settimeout(clock)
+        results: list[Result] = []
+        self.runner.calls += len(requests)
+        try:
+            child.send(self._connection, pickle.dumps({"calls": list(requests), "modules": True}))
+            for _ in requests:
+                data = child.receive(self._connection)
+                if data is None:
+                    return results, []
+                results.append(_decoded(json.loads(data)))
+            names = child.receive(self._connection)
+        except (OSError, ValueError):
+            return results, []
+        return results, json.loads(names) if names else []
 
     def _replace(self) -> None:
         self.close()

@@ -28,6 +28,10 @@ COMPLETION_NAMES = (
     "response_text",
     "pred_str",
 )
+BATCH_S = 3.0
+WARM_S = 10.0
+COLD_S = 0.1
+STICKY_CALLS = 400
 AT_ONCE = 4
 """Workers at the same time, where each mostly waits for a process of its own."""
 CHUNK_S = 1.5
@@ -129,6 +133,8 @@ class Session:
         self._singles = 0
         self._workers: set[str] = set()
         self.hangs = 0
+        self.sticky = False
+        self.first_call_s = 0.0
 
     @property
     def seconds_left(self) -> float:
@@ -210,12 +216,34 @@ class Session:
         wanted = list(pairs)
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
         size = int(min(64, max(1, CHUNK_S / self.seconds_per_call))) if self._singles else 4
+        size = size if not self.sticky else STICKY_CALLS
         for group in [[pair] for pair in new] if isolated else _chunks(new, size):
             if self.seconds_left <= 0:
                 break
             self._score(group, clock)
         skipped = Result("skipped", message="the audit's time was used up")
         return [self._known.get(pair, skipped) for pair in wanted]
+
+    def warm_up(self, pairs: Sequence[tuple[int, str]]) -> None:
+        """Make first calls, slow where a reward imports on its first call, before any clock is strict.
+
+        Where a fresh worker stays slow on its first call, workers are kept for many calls.
+        """
+        requests = [self.request([row], [text]) for row, text in pairs]
+        done = self.runner.warm(requests, WARM_S)
+        if len(done) < len(requests):  # it hangs or ends the process on ordinary text
+            self._known[pairs[len(done)]] = Result(
+                "hang", message=f"no answer within {WARM_S:g} s", seconds=WARM_S
+            )
+            self.hangs += 1
+            return
+        with self.runner.worker() as worker:
+            again = worker.run([requests[0], requests[0], *requests], WARM_S)
+        first, second = again[0].seconds, again[1].seconds
+        self.sticky = first > COLD_S and first > 5 * second
+        self.first_call_s = first
+        for pair, result in zip(pairs, again[2:], strict=True):
+            self._known[pair] = result
 
     def prefetch(self, pairs: Iterable[tuple[int, str]], clock: float = CALL_SECONDS) -> None:
         """Score completions at the same time, each in a worker of its own; for rewards that start processes."""
@@ -233,6 +261,7 @@ class Session:
         started = time.monotonic()
         wanted = clock
         clock = min(clock, CALL_SECONDS / 4) if self.hangs > 2 else min(clock, max(self.seconds_left, 0.5))
+        clock += 2 * self.first_call_s
         with self.runner.worker() as worker:
             results = worker.run([self.request([row], [text]) for row, text in pairs], clock)
         if clock < wanted and self.seconds_left <= 0:  # cut short by the deadline: nothing is known
@@ -254,9 +283,12 @@ class Session:
         return self.singles([(row, text)])[0].score
 
     def sequence(
-        self, calls: Sequence[tuple[Sequence[int], Sequence[str]]], clock: float = 6.0, **options: Any
+        self, calls: Sequence[tuple[Sequence[int], Sequence[str]]], clock: float = 0.0, **options: Any
     ) -> list[Result]:
-        """Run whole batches in one fresh worker, in order."""
+        """Run whole batches in one fresh worker, in order; the default clock follows the usual time of a call."""
+        if not clock:
+            longest = max(len(texts) for _, texts in calls)
+            clock = max(BATCH_S, 4 * longest * self.seconds_per_call) + 2 * self.first_call_s
         with self.runner.worker() as worker:
             self._workers.add(str(worker.pid))
             return worker.run([self.request(rows, texts, **options) for rows, texts in calls], clock)

@@ -45,7 +45,7 @@ class Source:
         timeouts: Numbers given as a timeout or an alarm.
         lines: Dotted name or construct to the first line that has it.
         mutable_state: Whether it keeps anything between calls (globals, attributes, module containers).
-        text: The source itself.
+        text: The source of those definitions alone.
     """
 
     keys: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Source:
     @property
     def mentions_json(self) -> bool:
         """Whether it parses JSON."""
-        return self.calls_any("json.loads", "raw_decode") or "json.loads" in self.text
+        return self.calls_any("json.loads", "loads", "raw_decode")
 
 
 def read_source(path: Path, function: str) -> Source:
@@ -99,7 +99,7 @@ def _reachable(tree: ast.Module, function: str) -> Iterator[ast.AST]:
     defined = {name: node for node in tree.body for name in _defines(node)}
     waiting, seen = [function], set()
     if function not in defined:
-        yield tree
+        yield from tree.body
         return
     while waiting:
         name = waiting.pop(0)
@@ -213,7 +213,7 @@ def _facts(nodes: list[ast.AST], text: str) -> Source:
         names=frozenset(collector.names),
         timeouts=tuple(timeouts),
         lines=tuple(collector.lines),
-        text=text,
+        text="\n".join(ast.get_source_segment(text, node) or "" for node in nodes) if text else "",
     )
 
 

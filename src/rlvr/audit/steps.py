@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlvr.audit import odd
@@ -20,6 +21,7 @@ from rlvr.audit.references import read_golds
 from rlvr.audit.rows import REFERENCE_NAMES
 from rlvr.audit.runner import Result
 from rlvr.audit.trials import Trial
+from rlvr.records.audit import Severity
 
 if TYPE_CHECKING:
     from rlvr.audit.engine import Audit
@@ -31,8 +33,10 @@ def settle_form_of_completions(audit: Audit) -> None:
     """Pass completions as messages or strings: as the data suggests, unless the reward can only read the other."""
     session = audit.session
     if session.convention.mode == "sample":
+        session.warm_up([(0, PROSE), (0, "\\boxed{42} <answer>42</answer>")])
         return
     texts = [(0, PROSE), (0, "\\boxed{42} <answer>42</answer>")]
+    session.warm_up(texts)
     first = session.singles(texts)
     if any(result.kind == "scores" for result in first):
         return
@@ -303,7 +307,7 @@ def attack_answers(audit: Audit) -> None:
         return
     audit.run(layout_trials(profile, rows))
     audit.run(equivalent_trials(profile, rows))
-    audit.run(prose_trials(profile, rows))
+    _named_in_prose(audit, rows)
     audit.run(answer_trials(profile, session, rows))
     _either_end(audit, rows)
     if uses_json(profile):
@@ -326,6 +330,24 @@ def _attack_without_answers(audit: Audit) -> None:
     audit.run(stuffing_trials(profile, audit.session, rows))
     if uses_json(profile):
         audit.run(validity_trials(profile, rows))
+
+
+def _named_in_prose(audit: Audit, rows: Sequence[int]) -> None:
+    """Report right answers that are refused in a sentence; graver where other sentences are paid.
+
+    A reward that pays some sentences searches the text, and then picks up the wrong word in the others.
+    """
+    trials = list(prose_trials(audit.profile, rows))
+    results = audit.session.singles((trial.row, trial.text) for trial in trials)
+    searched = {
+        trial.row
+        for trial, result in zip(trials, results, strict=True)
+        if result.score is not None and result.score >= audit.profile.levels[trial.row].right - EPSILON
+    }
+    severity: Severity = (
+        "high" if audit.profile.kind == "choice" and len(searched) * 2 >= len(rows) else "info"
+    )
+    audit.run([replace(trial, severity=severity) for trial in trials])
 
 
 def _either_end(audit: Audit, rows: Sequence[int]) -> None:

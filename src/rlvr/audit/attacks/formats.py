@@ -50,8 +50,10 @@ def _hollow(form: Form, row: int, severity: Severity) -> Iterator[Trial]:
     why = "the format with nothing inside is paid in full"
     for reasoning, answer in (("", ""), (" ", " "), ("\n", "\n")):
         text = form(answer, reasoning)
-        if text.strip():
+        if text.strip() and not answer:
             yield Trial("format_without_content", "hollow-format", row, text, why, fix, severity)
+        elif text.strip():
+            yield Trial("format_without_content", "blank-format", row, text, why, fix, "info")
     yield Trial(
         "format_without_content",
         "filler-only",

@@ -66,13 +66,11 @@ def prose_trials(profile: Profile, rows: Sequence[int]) -> Iterator[Trial]:
     form = profile.form
     if form is None or profile.kind in ("code", "json"):
         return
-    free = not form.structured
+    if form.name not in ("bare answer", "the answer is …"):
+        return
     for row in rows:
         answer = profile.answers.get(row)
         if answer is None:
-            continue
-        severity: Severity = "info" if profile.kind != "choice" else "medium"
-        if not free:
             continue
         for sentence in SENTENCES:
             yield Trial(
@@ -82,6 +80,6 @@ def prose_trials(profile: Profile, rows: Sequence[int]) -> Iterator[Trial]:
                 sentence.format(answer),
                 "the right answer, named in a plain sentence, is refused",
                 "ask for a marked answer in the prompt, or read the last answer that is named",
-                severity,
+                "info",
                 "paid",
             )
