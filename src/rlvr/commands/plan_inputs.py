@@ -166,6 +166,39 @@ def _completions(chain: Chain) -> CompletionLengths | None:
     )
 
 
+STABLE_STEPS = 50
+STABLE_ROWS = 8
+READ_COMPLETIONS = 20
+
+
 def stable_base_runs(chain: Chain) -> tuple[str, ...]:
-    """Return the names of base runs that are stable and were read."""
-    return ()
+    """Return the names of base runs that are stable and were read.
+
+    Stable: no variant, at least 50 optimizer steps and 8 logged rows, no critical symptom. Read: at least 20 of its
+    own completions (a simulated reader counts in the demo alone).
+    """
+    folders = sorted(path.parent for path in chain.workspace.runs.glob("*/manifest.json"))
+    return tuple(folder.name for folder in folders if _is_read(folder, chain) and _is_stable(folder))
+
+
+def _is_read(folder: Path, chain: Chain) -> bool:
+    from rlvr.records.inspection import Attestation
+    from rlvr.workspace import read_record
+
+    attestation = read_record(folder / "inspect.json", Attestation)
+    if attestation is None or (attestation.simulated and not chain.is_demo):
+        return False
+    return attestation.read >= READ_COMPLETIONS
+
+
+def _is_stable(folder: Path) -> bool:
+    from rlvr.records.run import Manifest
+    from rlvr.watch.ingest import read_source
+    from rlvr.watch.judge import judge_source
+    from rlvr.workspace import read_record
+
+    manifest = read_record(folder / "manifest.json", Manifest)
+    if manifest is None or manifest.variant or manifest.steps < STABLE_STEPS:
+        return False
+    findings = judge_source(read_source(folder))
+    return findings.rows >= STABLE_ROWS and findings.loudest != "critical"

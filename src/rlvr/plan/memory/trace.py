@@ -247,7 +247,8 @@ def _update(model: Any, shape: RunShape, meter: Meter) -> None:
 def _batch(shape: RunShape) -> dict[str, torch.Tensor]:
     size, length = shape.micro_batch, shape.prompt + shape.completion
     ids = torch.zeros(size, length, dtype=torch.long)
-    batch = {"input_ids": ids, "labels": torch.zeros_like(ids)}
+    # Labels that are already shifted keep the stand-in from copying every position first.
+    batch = {"input_ids": ids, "shift_labels" if shape.device == "cuda" else "labels": torch.zeros_like(ids)}
     if shape.padded:
         batch["attention_mask"] = torch.ones(size, 1, length, length, dtype=torch.bool)
     return batch
@@ -305,9 +306,36 @@ def _stand_ins(shape: RunShape) -> Iterator[None]:
             yield
             return
         from trl.kernels import chunked_logprob as kernels
+        from trl.trainer import utils
 
-        with _replaced(kernels, _kernels_on_cuda()):
+        head = _CompactHead(shape.micro_batch, shape.completion, utils._ChunkedLogProbFunction)
+        caller = {"_use_triton": lambda device: False, "_ChunkedLogProbFunction": head}
+        with _replaced(utils, caller), _replaced(kernels, _kernels_on_cuda()):
             yield
+
+
+@dataclass(frozen=True)
+class _CompactHead:
+    """TRL's head as it runs with Triton: only scored positions are copied out and projected.
+
+    TRL picks them by a mask, whose size a tensor without content cannot tell; a slice copies as much.
+    """
+
+    size: int
+    scored: int
+    function: Any
+
+    def apply(self, hidden: Any, weight: Any, bias: Any, labels: Any, *rest: Any) -> tuple[Any, ...]:
+        length = hidden.shape[0] // self.size
+        place = slice(length - self.scored - 1, length - 1)
+        kept = hidden.view(self.size, length, -1)[:, place].reshape(-1, hidden.shape[-1])
+        targets = labels.view(self.size, length)[:, place].reshape(-1)
+        found = self.function.apply(kept, weight, bias, targets, *rest)
+        return tuple(None if x is None else self._back(x, length) for x in found)
+
+    def _back(self, values: torch.Tensor, length: int) -> torch.Tensor:
+        padding = (length - self.scored - 1, 1)
+        return torch.nn.functional.pad(values.view(self.size, self.scored), padding).reshape(-1)
 
 
 def _kernels_on_cuda() -> dict[str, Any]:
@@ -373,9 +401,17 @@ def _repeated(states: torch.Tensor, times: int) -> torch.Tensor:
     )
 
 
+def _autocast(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Cast as autocast does for ``scaled_dot_product_attention``, whose kernels are called here by name."""
+    if not torch.is_autocast_enabled("cpu"):
+        return list(tensors)
+    return [tensor.to(torch.get_autocast_dtype("cpu")) for tensor in tensors]
+
+
 def _cpu_attention(
     module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, **kwargs: Any
 ) -> tuple[torch.Tensor, None]:
+    query, key, value = _autocast(query, key, value)
     bias = None
     if mask is not None:  # without a mask, grouped heads go in as they are
         groups = getattr(module, "num_key_value_groups", 1)
@@ -389,6 +425,7 @@ def _cpu_attention(
 def _cuda_attention(
     module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, **kwargs: Any
 ) -> tuple[torch.Tensor, None]:
+    query, key, value = _autocast(query, key, value)
     if mask is None:
         out = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value, 0.0, True)[0]
         return out.transpose(1, 2).contiguous(), None
