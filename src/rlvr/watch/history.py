@@ -213,18 +213,23 @@ class _Table:
         self.metric_rows = 0
         self.stride = 1
         self._row_of_step: dict[float, int] = {}
+        self._merged = 1
+        self._counts: dict[str, int] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         values = self._values(row)
         if not values:
             return
         step = self._step(row)
+        self.metric_rows += 1
+        if self.stride > 1 and self._merged < self.stride:
+            self._merge(step, values)
+            return
         index = self._row_to_join(step, values)
         if index is None:
             index = self._new_row(step)
         for name, value in values.items():
             self._set(name, index, value, step)
-        self.metric_rows += 1
         if len(self.steps) > 2 * ROW_CAP:
             self._halve()
 
@@ -264,7 +269,22 @@ class _Table:
         taken = any(name in self.columns and not math.isnan(self.columns[name][index]) for name in values)
         return None if taken else index
 
+    def _merge(self, step: float, values: Mapping[str, float]) -> None:
+        """Add a row's values to the last row, as a running mean."""
+        index = len(self.steps) - 1
+        for name, value in values.items():
+            column = self.columns.get(name)
+            before = column[index] if column is not None else math.nan
+            count = self._counts[name] = self._counts.get(
+                name, 0 if math.isnan(before) else 1
+            ) + math.isfinite(value)
+            mean = value if math.isnan(before) else before + (value - before) / max(count, 1)
+            self._set(name, index, mean, step)
+        self.steps[index] = max(self.steps[index], step)
+        self._merged += 1
+
     def _new_row(self, step: float) -> int:
+        self._merged, self._counts = 1, {}
         self.steps.append(step)
         for column in self.columns.values():
             column.append(math.nan)
@@ -291,7 +311,8 @@ class _Table:
             for name, column in self.columns.items():
                 self.columns[name] = array("d", _pair_means(np.asarray(column)[: 2 * count]).tobytes())
         self._row_of_step = {}
-        self.stride *= 2
+        self._counts = {}
+        self._merged = self.stride = 2 * self.stride
 
     def build(self, remarks: tuple[str, ...]) -> History:
         steps = np.asarray(self.steps, dtype=float)

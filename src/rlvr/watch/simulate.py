@@ -240,6 +240,8 @@ class _World:
         world = cls(setting, rng, right, own, own.copy(), held_right, held_own)
         world.log_length = math.log(setting.length)
         world.cap = setting.cap
+        if setting.illness in SPOILED or setting.illness == "plateau":
+            world.form = 4.0
         if setting.illness == "truncation":
             world.cap = setting.length * math.exp(TEMPERATURE_OF_LENGTH * (1.6 - 1.3 * setting.strength))
         return world

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+FEW: Final = 20
+"""Values below which noise is taken around two levels instead of a moving average."""
 Z95: Final = NormalDist().inv_cdf(0.975)
 """Half-width of a 95% interval in standard errors."""
 
@@ -97,6 +99,8 @@ class Series:
         spread = float(np.sqrt(np.mean(residual**2)))
         if spread == 0:
             return 0.0, 1.0
+        if len(self) < FEW:
+            return min(spread, _spread_around_one_step(self.values)), 1.2
         differences = np.diff(self.values)
         by_difference = float(np.sqrt(np.mean(differences**2) / 2))
         return max(spread, by_difference), _autocorrelation_factor(residual)
@@ -186,6 +190,15 @@ def moving_average(values: Floats, width: int) -> Floats:
     low, high = np.maximum(index - half, 0), np.minimum(index + half + 1, values.size)
     average: Floats = (total[high] - total[low]) / (high - low)
     return average
+
+
+def _spread_around_one_step(values: Floats) -> float:
+    """Return the spread around the best two levels, so that one sudden change does not count as noise."""
+    best = min(
+        float(((values[:k] - values[:k].mean()) ** 2).sum() + ((values[k:] - values[k:].mean()) ** 2).sum())
+        for k in range(2, values.size - 1)
+    )
+    return math.sqrt(best / max(values.size - 3, 1))
 
 
 def _autocorrelation_factor(residual: Floats) -> float:

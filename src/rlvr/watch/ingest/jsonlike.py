@@ -50,7 +50,7 @@ def _one_object_a_line(path: Path) -> bool:
             return False
     if not isinstance(_parsed(first.decode("utf-8", "replace")), dict):
         return False
-    return not second or second.lstrip().startswith(b"{") or len(second) < 3
+    return second.lstrip().startswith(b"{")
 
 
 def _parsed(line: str) -> Any:

@@ -23,6 +23,8 @@ FEWEST_ROWS: Final = 8
 """Rows from which a run is judged."""
 RISE: Final = 0.03
 """Smallest change of a share (of the full score) that counts as learning or its loss."""
+WORTH: Final = 0.08
+"""Smallest rise of a share that pays for a loss of entropy, or explains growing lengths."""
 NEAR_CEILING: Final = 0.85
 """Share of the full score from which there is little left to learn."""
 
@@ -58,8 +60,13 @@ class Progress:
 
     @property
     def excuses(self) -> bool:
-        """Whether what was lost (entropy, length) bought something."""
-        return self.trend == "rising" or (self.saturated and self.trend != "falling")
+        """Whether what was lost (entropy, length) bought something worth having."""
+        return self.gains or (self.saturated and self.trend != "falling")
+
+    @property
+    def gains(self) -> bool:
+        """Whether it rises by more than a trifle."""
+        return self.trend == "rising" and (self.change.value >= WORTH or self.late.value > 0.75)
 
     @property
     def words(self) -> str:
@@ -144,6 +151,12 @@ class Case:
         if highest is not None and np.isfinite(highest).any():
             return max(float(np.nanmax(highest)), seen, 1e-9)
         return max(1.0, seen)
+
+    @cached_property
+    def ceiling_known(self) -> bool:
+        """Whether the full reward is known, rather than the largest that was seen."""
+        reward = self.history.columns.get("reward")
+        return bool(self.weights) or (reward is not None and float(np.nanmax(reward)) <= 1.0)
 
     @cached_property
     def floor(self) -> float:

@@ -16,6 +16,7 @@ from rlvr.watch.statistics import Series
 from rlvr.watch.symptoms.case import (
     Case,
     Progress,
+    Trend,
     Verdict,
     clear,
     early_and_late,
@@ -32,7 +33,7 @@ DOUBLE: Final = 2.0
 """Entropy above this many times its early level explodes."""
 EXPLOSION_NATS: Final = 0.3
 """An explosion has at least this entropy: doubling .02 means nothing."""
-STUCK_SHARE: Final = 0.25
+STUCK_SHARE: Final = 0.3
 """Share of all-wrong groups from which a standing run has prompts left that it no longer explores."""
 
 _SOURCE: Final = (
@@ -96,10 +97,16 @@ def _collapse_level(
     excused = progress is not None and progress.excuses and not stuck
     if diversity is not None and not diversity[0] and not stuck:
         excused = True
-    level, confidence = levelled(
-        "flat" if stuck else progress.trend if progress else None, excused, severe=ratio < 0.02
-    )
+    level, confidence = levelled(_trend_that_counts(progress, stuck), excused, severe=ratio < 0.02)
     return level, confidence
+
+
+def _trend_that_counts(progress: Progress | None, stuck: str) -> Trend | None:
+    """Return the trend; a trifling rise, or standing still since the collapse, counts as none."""
+    if progress is None:
+        return "flat" if stuck else None
+    trifle = progress.trend == "rising" and not progress.gains
+    return "flat" if trifle or (stuck and progress.trend != "falling") else progress.trend
 
 
 def _collapse_action(level: Level) -> str:
@@ -133,17 +140,34 @@ def _stuck(case: Case, entropy: Series, since: int) -> str:
     """Return why a run whose entropy is spent stands still with prompts unsolved; empty when it does not."""
     bounds = case.all_wrong_bounds
     witness = case.training_witness
-    if bounds is None or witness is None or bounds[0] < STUCK_SHARE:
+    if (
+        bounds is None
+        or witness is None
+        or bounds[0] < STUCK_SHARE
+        or len(entropy) - since < 0.2 * len(entropy)
+    ):
         return ""
-    series = witness[0]
-    start = int(np.searchsorted(series.steps, entropy.steps[since]))
-    rest = series.after(start)
-    if len(rest) < 8 or rest.change.high > 0.08 or len(rest) < 0.2 * len(series):
+    rest = _rest(witness[0], entropy.steps[since])
+    if rest is None or rest.late.value > 0.7 or rest.change.value > 0.15:
+        return ""
+    held_out = case.series("held_out")
+    checked = _rest(held_out, entropy.steps[since]) if held_out else None
+    if not any(found is not None and _stands(found) for found in (rest, checked)):
         return ""
     return (
         f"since step {entropy.step(since)} {witness[2]} stands at {rest.late.value:.2f} "
         f"({rest.change.value:+.2f}) with at least {bounds[0]:.0%} of groups all wrong"
     )
+
+
+def _rest(series: Series, step: float) -> Series | None:
+    """Return the rows from a step on, when there are enough of them."""
+    rest = series.after(int(np.searchsorted(series.steps, step)))
+    return rest if len(rest) >= 8 and len(rest) >= 0.2 * len(series) else None
+
+
+def _stands(rest: Series) -> bool:
+    return rest.change.value < 0.08 and (rest.change.value < 0.03 or rest.change.z < 2.5)
 
 
 def _collapse_proofs(case: Case) -> list[Proof]:

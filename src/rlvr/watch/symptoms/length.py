@@ -6,9 +6,18 @@ from typing import Final
 
 import numpy as np
 
-from rlvr.records.watch import Finding, Proof
+from rlvr.records.watch import Confidence, Finding, Level, Proof
 from rlvr.watch.statistics import Mask, Series
-from rlvr.watch.symptoms.case import Case, Verdict, clear, early_and_late, levelled, needs, proofs
+from rlvr.watch.symptoms.case import (
+    Case,
+    Progress,
+    Verdict,
+    clear,
+    early_and_late,
+    levelled,
+    needs,
+    proofs,
+)
 
 TRUNCATED: Final = 0.10
 """Share of completions cut by the cap from which length, not skill, is trained. Source: design, trl issue 5697."""
@@ -51,7 +60,7 @@ def _wrong_lengthen(case: Case) -> Verdict:
     faster = growth > 1.1 * against[0] and low > against[0]
     longer = right is None or wrong.late.value > right.late.value
     enough = LENGTHENED if right is not None and right.late.count else 1.5
-    if growth < enough or low < 1.1 or not faster or not longer:
+    if not (growth >= enough and low >= 1.1 and faster and longer):
         words = f"; right ones by {against[0]:.2f}" if right else "; there are no right ones"
         return clear(
             "wrong-answers-lengthen",
@@ -60,9 +69,7 @@ def _wrong_lengthen(case: Case) -> Verdict:
             f"growth by {max(LENGTHENED, high):.2f}",
         )
     progress = case.progress
-    level, confidence = levelled(
-        progress.trend if progress else None, bool(progress and progress.trend == "rising")
-    )
+    level, confidence = _lengthen_level(progress, growth / max(against[0], 1e-9))
     since = wrong.last_stretch(np.asarray(wrong.smooth > 1.15 * wrong.early.value))
     parts = [
         f"wrong completions went from {wrong.early.value:.0f} to {wrong.late.value:.0f} {unit} (factor {growth:.2f}, "
@@ -88,6 +95,22 @@ def _wrong_lengthen(case: Case) -> Verdict:
         metrics=["wrong_length", "right_length", "length"],
         proofs=_longest_wrong(case),
     )
+
+
+def _lengthen_level(progress: Progress | None, apart: float) -> tuple[Level, Confidence]:
+    """Return level and confidence: a rise excuses growth only in proportion to it.
+
+    Args:
+        progress: Whether the run learns.
+        apart: Growth of wrong completions over that of right ones.
+    """
+    if progress is None:
+        return "information", "low"
+    if progress.gains and (apart < 2 or progress.change.value > 0.15 or progress.saturated):
+        return "information", "high"
+    if progress.trend == "unknown":
+        return "warning", "low"
+    return levelled("flat" if progress.trend == "rising" else progress.trend, excused=False)
 
 
 def _lengthen_action(case: Case) -> str:
@@ -117,7 +140,7 @@ def _lengthen_by_mean(case: Case) -> Verdict:
     ):
         return needs("wrong-answers-lengthen", what)
     growth, low, high = length.ratio()
-    if low < 1.5:
+    if not low >= 1.5:  # NaN when the early length is 0
         return needs(
             "wrong-answers-lengthen", what, f"mean length grew by {growth:.2f}; growth by 1.5 would be named"
         )

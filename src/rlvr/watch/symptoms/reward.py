@@ -10,7 +10,7 @@ from rlvr.records.watch import LEVELS, Finding, Level, Measure, Proof
 from rlvr.watch.completions import Completions, Ints
 from rlvr.watch.history import Floats
 from rlvr.watch.metrics import is_correctness
-from rlvr.watch.statistics import Series, correlation_interval
+from rlvr.watch.statistics import Estimate, Series, correlation_interval
 from rlvr.watch.symptoms.case import (
     RISE,
     Case,
@@ -73,13 +73,17 @@ def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
         return None
     gained = reward.change
     falls = check.trend == "falling"
-    if not (gained.value > 0.08 and gained.z > 3.5) or (check.saturated and not falls):
+    full = reward.late.low > AT_CEILING and falls and check.late.value < 0.5
+    if not full and (not _gains(gained) or (check.saturated and not falls)):
         return None
     few = len(watched) < 8
-    still = check.trend != "rising" and check.change.high < max(0.5 * gained.value, RISE)
-    if few:
-        still = check.trend != "rising" and check.change.value < 0.2 * gained.value
-    if not (falls or still or _runs_ahead(reward, watched, check)):
+    together = _shared(reward, watched).change
+    still = _gains(together) and _stands(check, together, few=few)
+    apart = (
+        case.ceiling_known and reward.late.value - check.late.value > 0.25 and _stands(check, gained, few=few)
+    )
+    ahead = not few and _runs_ahead(together, check)
+    if not (full or (falls and _gains(gained)) or still or apart or ahead):
         return None
     since = _departs(reward)
     level: Level = "critical" if falls or gained.value > 0.25 else "warning"
@@ -110,17 +114,30 @@ def _watched(case: Case, check: Progress) -> Series | None:
     return case.correctness_series[0] if case.correctness_series else None
 
 
-def _runs_ahead(reward: Series, watched: Series, check: Progress) -> bool:
-    """Whether the reward rose several times as much as the check, over the stretch that both cover."""
-    shared = reward.after(int(np.searchsorted(reward.steps, watched.steps[0] - 1)))
-    if len(shared) < 8 or len(watched) < 8 or check.saturated:
+def _gains(change: Estimate) -> bool:
+    return change.value > 0.08 and change.z > 3.5
+
+
+def _shared(reward: Series, watched: Series) -> Series:
+    """Return the reward from the check's first value on: what was gained before it, the check cannot show."""
+    rest = reward.after(int(np.searchsorted(reward.steps, watched.steps[0] - 1)))
+    return rest if len(rest) >= 8 else reward
+
+
+def _stands(check: Progress, gained: Estimate, *, few: bool) -> bool:
+    """Whether the check stands still while the reward gained."""
+    if check.trend == "rising":
         return False
-    gained = shared.change
     return (
-        gained.value > 0.25
-        and check.change.high < 0.4 * gained.low
-        and check.change.value < 0.25 * gained.value
+        check.change.value < 0.2 * gained.value if few else check.change.high < max(0.5 * gained.value, RISE)
     )
+
+
+def _runs_ahead(together: Estimate, check: Progress) -> bool:
+    """Whether the reward rose several times as much as the check, over the stretch that both cover."""
+    if together.value < 0.25 or check.saturated:
+        return False
+    return check.change.high < 0.4 * together.low and check.change.value < 0.25 * together.value
 
 
 def _departs(reward: Series) -> int:
@@ -436,7 +453,8 @@ def _crash_finding(
 
 
 def _plateau(case: Case) -> Verdict:
-    witness = _held_out_witness(case) or case.training_witness
+    held_out = _held_out_witness(case)
+    witness = held_out if held_out and len(held_out[0]) >= 12 else case.training_witness or held_out
     if witness is None:
         return needs("plateau", "reward, at least 8 rows")
     series, metric, label = witness
@@ -455,7 +473,7 @@ def _plateau(case: Case) -> Verdict:
         and not learns
     ):
         best, _ = series.peak
-        if best.value - series.early.value < 0.1:
+        if best.value - series.early.value < 0.1 + 2 * series.early.error:
             return _flat(case, series, metric, label, 0, since_start=True)
     start = _flat_from(series)
     if start is not None and progress.trend == "rising":

@@ -31,17 +31,25 @@ def _zero_variance(case: Case) -> tuple[Series, str] | None:
         if values.size >= 8:
             return Series(steps, values, case.widen), "computed from the groups"
     logged = case.series("zero_variance_share")
-    if logged is not None and case.facts.settings.get("scale_rewards") != "batch":
-        return logged, f"logged as {case.history.names.get('zero_variance_share', 'zero_variance_share')}"
+    usable = logged is not None and case.facts.settings.get("scale_rewards") != "batch"
     spread = case.series("reward_std")
-    if spread is None:
+    if spread is not None and not (usable and _says_something(logged)):
+        silent = np.asarray(spread.values < 1e-6, dtype=float)
+        if silent[-spread.edge :].mean() > 0.5:
+            return Series(spread.steps, silent, case.widen), "rows whose reward_std is 0"
+    if logged is None or not usable or not (_says_something(logged) or _may_be_zero(case)):
         return None
-    silent = np.asarray(spread.values < 1e-8, dtype=float)
-    return (
-        (Series(spread.steps, silent, case.widen), "rows whose reward_std is 0")
-        if silent.mean() > 0.5
-        else None
-    )
+    return logged, f"logged as {case.history.names.get('zero_variance_share', 'zero_variance_share')}"
+
+
+def _says_something(logged: Series | None) -> bool:
+    return logged is not None and float(logged.values.max()) > 0
+
+
+def _may_be_zero(case: Case) -> bool:
+    """Whether no silent group at all is credible: not when nearly every completion is right, or wrong."""
+    witness = case.training_witness
+    return witness is None or 0.15 < witness[0].late.value < 0.85
 
 
 def _no_signal(case: Case) -> Verdict:

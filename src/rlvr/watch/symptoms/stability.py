@@ -191,12 +191,13 @@ def _gradient_spikes(case: Case, series: Series) -> tuple[Ints, Floats]:
     if positive.sum() < 8:
         return np.empty(0, dtype=np.int64), np.ones(len(series))
     values = series.values[positive]
-    level = np.maximum(_local_median(values), 0.25 * float(np.median(values)))
+    usual = np.minimum(_local_median(values), _median_before(values))
+    level = np.maximum(usual, 0.25 * float(np.median(values)))
     logs = np.log(values / level)
-    spread = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
+    spread = float(np.median(logs) - np.quantile(logs, 0.16))  # the lower side, which spikes do not widen
     heights = np.zeros(len(series))
     heights[positive] = values / level
-    limit = max(SPIKE, float(np.exp(6 * min(spread, 1.0))))
+    limit = max(SPIKE, float(np.exp(5 * min(spread, 1.0))))
     return np.flatnonzero(heights > limit), heights
 
 
@@ -217,6 +218,13 @@ def _local_median(values: Floats) -> Floats:
     return found
 
 
+def _median_before(values: Floats) -> Floats:
+    """Return the median of the 31 values up to each one (of the first eight at the beginning)."""
+    padded = np.concatenate([np.full(30, float(np.median(values[:8]))), values])
+    found: Floats = np.median(np.lib.stride_tricks.sliding_window_view(padded, 31), axis=1)
+    return found
+
+
 def _spike_level(case: Case, series: Series, spikes: Ints, heights: Floats) -> Level | None:
     ratio, low, _ = series.ratio()
     trained = case.training_progress
@@ -227,7 +235,8 @@ def _spike_level(case: Case, series: Series, spikes: Ints, heights: Floats) -> L
         many = spikes.size >= 3
         if many and (height > 1.5 * SPIKE or not learns):
             return "critical" if falls else "warning"
-        return "warning" if falls or height > 10 * SPIKE else "information"
+        lonely = 10 * SPIKE if spikes.size == 1 else 5 * SPIKE
+        return "warning" if falls or height > lonely else "information"
     if ratio > SPIKE and low > 4:
         return "critical" if falls else "information" if learns else "warning"
     return None
@@ -257,7 +266,7 @@ def _spike_finding(series: Series, spikes: Ints, level: Level) -> Finding:
         refuted_by="reward and entropy that go on as before after each spike (max_grad_norm cut it)",
         action="keep max_grad_norm (1.0 or below); look at the batches of these steps, and lower the learning rate if the "
         "reward falls after them",
-        source="ten times the neighbouring rows, and six robust deviations of the logarithm",
+        source="ten times the neighbouring rows, and five deviations of the logarithm",
         metrics=["grad_norm", "reward"],
     )
 
