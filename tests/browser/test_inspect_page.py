@@ -318,3 +318,25 @@ def test_a_hundred_samples_of_thirty_thousand_characters(browser, serve):
     )
     assert len(page.folder.labels().standing()) == 100
     assert waits[50] - idle < 100, "beyond what an empty answer takes while the machine is busy"
+
+
+def test_a_second_reader_is_told_what_is_enough_and_stops(browser, serve):
+    first = serve()
+    made_by_first = first.sitting
+    while (turn := made_by_first.turn()) is not None:
+        identifier = turn.sample.completion_id
+        verdict = "pass" if made_by_first._accepted(identifier) else "fail"
+        made_by_first.judge(identifier, verdict, made_by_first.revision(identifier))
+    first.close()
+    page = serve(reader="bob")
+    tab = Tab(browser, page)
+    assert "20 samples are enough" in tab.text(".strip")
+    for _ in range(20):
+        tab.press(agreeing(page, tab.shown(page)))
+    assert "enough for a second reader" in tab.text(".strip")
+    tab.press("s")
+    assert "ada and bob: 20 of 20 alike" in tab.text(".figures")
+    tab.press("q")
+    assert "The gate is open" in tab.text("h1")
+    page.thread.join(10)
+    assert page.folder.attestation().inter_reader.both_read == 20

@@ -236,7 +236,7 @@ def rules(found: Attestation, labels: Labels) -> list[str]:
         *_both_sides(found),
         *_fresh_enough(found),
         *([found.reopened] if found.reopened else []),
-        *_second_reader(found, labels),
+        *_second_reader(labels),
         *_readable_pace(found.pace),
     ]
 
@@ -273,15 +273,16 @@ def _fresh_enough(found: Attestation) -> Iterable[str]:
         yield f"{fresh.read} of at least {fresh.needed} fresh samples read since the reward was mended"
 
 
-def _second_reader(found: Attestation, labels: Labels) -> Iterable[str]:
-    if found.reversals <= MOST_REVERSALS:
-        return
-    reversed_ids = labels.reversed_ids()
-    if not any(_read_enough(labels, reader, reversed_ids) for reader in labels.readers[1:]):
-        yield (
-            f"{found.reversals} changes of judgement, more than {MOST_REVERSALS}: a second person reads at least "
-            f"{SECOND_READER_LEAST}, those among them: `rlvr inspect --reader NAME`"
-        )
+def _second_reader(labels: Labels) -> Iterable[str]:
+    for reader, held in labels.by_reader.items():
+        turned = [identifier for identifier, one in held.items() if one.reversals]
+        count = sum(one.reversals for one in held.values())
+        others = (other for other in labels.readers if other != reader)
+        if count > MOST_REVERSALS and not any(_read_enough(labels, other, turned) for other in others):
+            yield (
+                f"{reader} changed {count} judgements, more than {MOST_REVERSALS}: a second person reads at least "
+                f"{SECOND_READER_LEAST} samples, those among them: `rlvr inspect --reader NAME`"
+            )
 
 
 def _read_enough(labels: Labels, reader: str, reversed_ids: Collection[str]) -> bool:

@@ -199,6 +199,8 @@ class InspectionFolder:
         known = before.completion_ids if before else []
         draws = before.draws if before else []
         drawn = select_samples(samples, scores, count, seed + len(draws), exclude=set(known), **sides)
+        if before is not None and not drawn:
+            return before
         kept = {one.completion_id for one in self.samples()}
         wanted = set(drawn) - kept
         append_lines(self.samples_path, [one for one in samples if one.completion_id in wanted])

@@ -140,6 +140,7 @@ class View:
             "reader": visible(sitting.reader),
             "source": visible(sitting.pool.source),
             "second": bool(sitting.labels.readers) and sitting.labels.readers[0] != sitting.reader,
+            "asked": goal,
             "done": done,
             "goal": max(goal, done) if left == 0 else max(goal, min(done + 1, done + left)),
             "left": left,

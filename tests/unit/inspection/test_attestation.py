@@ -70,6 +70,15 @@ def test_three_reversals_need_a_second_reader_who_reads_them(made, pool):
     assert found.inter_reader.agreement == 1.0
 
 
+def test_a_second_readers_own_reversals_need_the_first(made, pool):
+    reading = made.Reading().agree(pool[1], sixty())
+    for number in (40, 41, 42):
+        reading.judge(number, "fail", reader="bob").change(number, "pass", reader="bob")
+    found = attested(reading, pool)
+    assert "bob changed 3 judgements" in found.why
+    assert attested(reading.agree(pool[1], (40, 41, 42)), pool).passed
+
+
 def test_a_second_reader_with_too_few_samples_is_not_enough(made, pool):
     reading = made.Reading().agree(pool[1], sixty())
     for number in (30, 31, 32):

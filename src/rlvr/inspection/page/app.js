@@ -93,7 +93,8 @@ function show(...children) {
 function showBlind(item, last, progress = {}) {
   view.mode = "read";
   view.shown = item;
-  show(last ? strip(last) : progress.done === 0 ? welcome(progress) : null, sample(item));
+  const remark = progress.done === 0 || (progress.second && progress.done === progress.asked);
+  show(remark ? welcome(progress) : last ? strip(last) : null, sample(item));
   const second = item.reading > 1 ? "Second reading. " : "";
   footer(`${second}Is this completion right?`, [
     ["P", "Pass", "pass", () => judge("pass")],
@@ -104,9 +105,13 @@ function showBlind(item, last, progress = {}) {
   ]);
 }
 
-function welcome({ second, goal }) {
+function welcome({ second, asked, done }) {
+  if (done) {
+    return element("p", { class: "strip plain" }, `${done} samples are enough for a second reader. Go on as you like, or stop: `,
+      element("kbd", {}, "S"));
+  }
   return element("p", { class: "strip plain" }, second
-    ? `You are the second reader. What needs you comes first; ${goal} samples are enough. `
+    ? `You are the second reader. What needs you comes first; ${asked} samples are enough. `
     : "Judge each completion yourself; the reward's verdict is shown after yours. ",
     "Every key is kept at once, so stop and go on whenever you like.");
 }
@@ -363,8 +368,11 @@ function showSummary(found) {
     figures(found)));
   header(found);
   const choices = [];
-  if (found.left) choices.push(["Enter", `Read on (${found.left} left)`, open && !found.passed ? "quiet" : "main", goOn]);
-  else choices.push(["Enter", found.passed ? "Finish" : "Stop here", found.passed ? "main" : "quiet", finish]);
+  if (found.left) {
+    choices.push(["Enter", `Read on (${found.left} left)`, open && !found.passed ? "quiet" : "main", goOn]);
+    choices.push(["Q", "Stop here", "quiet", finish]);
+  }
+  if (!found.left) choices.push(["Enter", found.passed ? "Finish" : "Stop here", found.passed ? "main" : "quiet", finish]);
   if (found.can_rescore) choices.push(["R", "Rescore", open ? "main" : "quiet", rescore]);
   choices.push(["B", "Back", "quiet", () => back(null)]);
   footer("", choices);
