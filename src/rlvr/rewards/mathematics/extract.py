@@ -165,12 +165,13 @@ class _Span(NamedTuple):
 def _box_spans(text: str) -> list[_Span]:
     """Return the outermost boxes with their content; None for one that never closes."""
     spans: list[_Span] = []
+    pairs = _brace_pairs(text)
     after = 0
     for found in _BOX.finditer(text):
         if found.start() < after:
             continue  # inside the previous box
         if text[found.end() : found.end() + 1] == "{":
-            close = _closing(text, found.end())
+            close = pairs.get(found.end(), -1)
             content = text[found.end() + 1 : close] if close >= 0 else None
             after = close + 1 if close >= 0 else found.end()
         else:
@@ -190,15 +191,17 @@ def _nested(content: str) -> str:
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
-def _closing(text: str, opening: int) -> int:
-    """Return the place of the brace that closes the one at ``opening``, or -1; escaped braces do not count."""
-    depth = 0
-    for found in _BRACE.finditer(text, opening):
+def _brace_pairs(text: str) -> dict[int, int]:
+    """Return the place of each opening brace and of the one that closes it; escaped braces do not count."""
+    pairs: dict[int, int] = {}
+    open_braces: list[int] = []
+    for found in _BRACE.finditer(text):
         sign = found.group()
-        depth += (sign == "{") - (sign == "}")
-        if depth == 0 and sign == "}":
-            return found.start()
-    return -1
+        if sign == "{":
+            open_braces.append(found.start())
+        elif sign == "}" and open_braces:
+            pairs[open_braces.pop()] = found.start()
+    return pairs
 
 
 def _named(text: str) -> Found | None:

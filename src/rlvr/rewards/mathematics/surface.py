@@ -105,10 +105,10 @@ _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
 def surface(text: str) -> str:
     """Return ``text`` in the canonical spelling, stripped; ``""`` when it is longer than :data:`LONGEST`."""
     text = text.strip()
-    if _PLAIN.fullmatch(text):
-        return text
     if len(text) > LONGEST:
         return ""
+    if _PLAIN.fullmatch(text):
+        return text
     text = _signs(text) if not text.isascii() else text
     text = _dollars(_MATH_DELIMITER.sub(" ", text))
     if _SPECIAL.search(text):
