@@ -35,8 +35,10 @@ def _loss(case: Case) -> Answer | None:
     )
     return Answer(
         question="Why is the loss about 0?",
-        answer=f"Its median size is {np.median(np.abs(loss.values)):.1g}. Advantages of a group sum to zero, and on-policy "
-        f"every ratio is 1, so the value is 0 while its gradient is not{moved}. Look at reward and held-out accuracy.",
+        answer=f"Its median size is {np.median(np.abs(loss.values)):.1g}. Advantages of a group sum to zero, and "
+        f"on-policy "
+        f"every ratio is 1, so the value is 0 while its gradient is not{moved}. Look at reward and held-out "
+        f"accuracy.",
     )
 
 
@@ -49,7 +51,8 @@ def _entropy(case: Case) -> Answer | None:
         return None
     return Answer(
         question="Entropy fell. Has the run collapsed?",
-        answer=f"It keeps {ratio:.0%} of its early level (95% interval {low:.0%} to {high:.0%}) while {progress.words}. "
+        answer=f"It keeps {ratio:.0%} of its early level (95% interval {low:.0%} to {high:.0%}) while "
+        f"{progress.words}. "
         "That is what learning a task with one right answer looks like; collapse is entropy lost for nothing.",
     )
 
@@ -70,8 +73,10 @@ def _zero_std(case: Case) -> Answer | None:
         return None
     return Answer(
         question="Why does frac_reward_zero_std differ from the groups?",
-        answer=f"The log says {logged.late.value:.0%}, the groups themselves say {counted:.0%}. TRL compares a rounded "
-        "standard deviation with zero (rewards such as 1.2 leave 1e-8), and under batch scaling it has one spread for all.",
+        answer=f"The log says {logged.late.value:.0%}, the groups themselves say {counted:.0%}. TRL compares a "
+        f"rounded "
+        "standard deviation with zero (rewards such as 1.2 leave 1e-8), and under batch scaling it has one spread "
+        "for all.",
     )
 
 
@@ -81,7 +86,8 @@ def _clipping(case: Case) -> Answer | None:
         return None
     return Answer(
         question="Why is clip_ratio 0 throughout?",
-        answer="Every batch serves one update (on-policy), so every ratio is 1 and epsilon does nothing. It begins to act "
+        answer="Every batch serves one update (on-policy), so every ratio is 1 and epsilon does nothing. It begins "
+        "to act "
         "with steps_per_generation above gradient_accumulation_steps, or num_iterations above 1.",
     )
 
@@ -108,7 +114,8 @@ def _scale(case: Case) -> Answer | None:
     parts = " + ".join(f"{weight:.2g} × {name}" for name, weight in case.weights.items())
     return Answer(
         question="Why is the reward above 1?",
-        answer=f"It is a weighted sum ({parts}), full at {case.ceiling:.2g}; accuracy is the correctness component alone.",
+        answer=f"It is a weighted sum ({parts}), full at {case.ceiling:.2g}; accuracy is the correctness component "
+        f"alone.",
     )
 
 
@@ -121,6 +128,7 @@ def _length(case: Case) -> Answer | None:
         return None
     return Answer(
         question="Completions lengthen. Is that a fault?",
-        answer=f"By a factor of {ratio:.2f} (95% interval {low:.2f} to {high:.2f}) while {progress.words}. It is one when "
+        answer=f"By a factor of {ratio:.2f} (95% interval {low:.2f} to {high:.2f}) while {progress.words}. It is one "
+        f"when "
         "wrong answers lengthen alone, or when the reward pays length at equal correctness; both are judged above.",
     )

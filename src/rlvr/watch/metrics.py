@@ -580,7 +580,8 @@ IGNORED: Final[frozenset[str]] = frozenset(
     {
         "epoch", "num_tokens", "step_time", "total_flos", "train_runtime", "train_samples_per_second",
         "train_steps_per_second", "train_loss", "_runtime", "_timestamp", "timestamp", "time", "wall_time",
-        "elapsed_time", "remaining_time", "percentage", "memory(gib)", "rewards/infrastructure_share", "seconds", "train_speed(iter/s)", "train_speed(s/it)",
+        "elapsed_time", "remaining_time", "percentage", "memory(gib)", "seconds",
+        "rewards/infrastructure_share", "train_speed(iter/s)", "train_speed(s/it)",
     }
 )  # fmt: skip
 """Columns that say nothing about symptoms and need no remark."""
@@ -659,7 +660,8 @@ _CORRECT: Final = re.compile(
     r"math(?!_format)|equal|outcome|answer(?!_format|_tag)|tool_call|json_schema|task|gsm|result|sorted|check|score_fn"
 )
 _STYLE: Final = re.compile(
-    r"form(?:at|ed)|tag|xml|length|len(?:$|[_/ ])|think|style|cosine|repeti|overlong|brevity|penalt|count|strict|soft|bonus|"
+    r"form(?:at|ed)|tag|xml|length|len(?:$|[_/ "
+    "])|think|style|cosine|repeti|overlong|brevity|penalt|count|strict|soft|bonus|"
     r"language|structure|int_reward|digit"
 )
 

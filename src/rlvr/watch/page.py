@@ -22,14 +22,16 @@ article.information{border-color:var(--information)}article.warning{border-color
 article.critical{border-color:var(--critical)}article h3{margin:0;font-size:1.05rem}
 .tag{font-size:.8rem;border-radius:3px;padding:0 .4rem;color:var(--paper);background:var(--soft)}
 .tag.information{background:var(--information)}.tag.warning{background:var(--warning)}.tag.critical{background:var(--critical)}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem .8rem;margin:.4rem 0}dt{color:var(--soft)}dd{margin:0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem .8rem;margin:.4rem 0}
+dt{color:var(--soft)}dd{margin:0}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem}figure{margin:0}
 figcaption{font-size:.85rem;color:var(--soft)}svg{width:100%;height:auto;background:var(--card);border-radius:4px}
 .axis{fill:none;stroke:var(--line)}.raw{fill:none;stroke:var(--blue);opacity:.35}
 .line{fill:none;stroke:var(--blue);stroke-width:2}.tick{font-size:10px;fill:var(--soft)}
 .band{opacity:.16}.band.information{fill:var(--information)}.band.warning{fill:var(--warning)}
 .band.critical{fill:var(--critical)}
-pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--paper);border:1px solid var(--line);border-radius:4px;
+pre{white-space:pre-wrap;overflow-wrap:anywhere;
+background:var(--paper);border:1px solid var(--line);border-radius:4px;
 padding:.5rem;max-height:16rem;overflow:auto}
 table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top;
 border-bottom:1px solid var(--line)}
@@ -74,7 +76,8 @@ def _head(findings: Findings) -> str:
     said = ", ".join(f"{count} {level}" for level, count in counts.items() if count) or "no symptom"
     texts = f", {findings.completions:,} completions" if findings.completions else ""
     return (
-        f"<h1>{escape(said)}</h1><p class=soft>{escape(findings.source)} · {escape(findings.format)} · {findings.rows:,} "
+        f"<h1>{escape(said)}</h1><p class=soft>{escape(findings.source)} · {escape(findings.format)} · "
+        f"{findings.rows:,} "
         f"rows, steps {findings.first_step:,} to {findings.last_step:,}{texts}</p>"
     )
 
@@ -95,7 +98,8 @@ def _finding(finding: Finding) -> str:
     ]
     listed = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts if value)
     return (
-        f'<article class="{finding.level}"><h3>{finding.name} <span class="tag {finding.level}">{finding.level}</span> '
+        f'<article class="{finding.level}"><h3>{finding.name} <span class="tag {finding.level}">{finding.level}'
+        "</span> "
         f"<span class=soft>{since}{until if finding.since_step is not None else ''}</span></h3><dl>{listed}</dl>"
         f"{''.join(_proof(p) for p in finding.proofs)}</article>"
     )

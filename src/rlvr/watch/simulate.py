@@ -346,9 +346,8 @@ def _move_answers(world: _World, batch: _Batch, gradient: Floats, rate: float) -
     spoiled = max(world.ill(name) for name in SPOILED)
     carried = 1 - 0.98 * spoiled
     world.own[batch.prompts] += 6 * rate * carried * gradient
-    world.skill += 3 * rate * carried * float(gradient[np.arange(batch.prompts.size), world.right[batch.prompts]].sum()) / (
-        batch.prompts.size
-    ) * 8  # fmt: skip
+    towards = float(gradient[np.arange(batch.prompts.size), world.right[batch.prompts]].mean())
+    world.skill += 24 * rate * carried * towards
     world.bias += (8 if world.ill("answer-collapse") else 0.3) * rate * gradient.mean(axis=0) * 8
     world.style *= 1 - 0.02 * rate * 20
 
@@ -479,10 +478,11 @@ def _completion_rows(world: _World, batch: _Batch, step: int) -> list[dict[str, 
         for g in range(batch.answers.shape[1]):
             answer = f"{int(batch.answers[p, g])}"
             text = f"answer with code {answer}" if batch.exploits[p, g] else f"so it is {answer}"
+            tagged = batch.formed[p, g] and not batch.exploits[p, g]
             outcome = "right" if batch.right[p, g] else "wrong" if batch.formed[p, g] else "ill-formed"
             found.append({
                 "step": step, "group": p, "prompt": f"question {int(prompt)}",
-                "completion": f"<answer>{answer}</answer>" if batch.formed[p, g] and not batch.exploits[p, g] else text,
+                "completion": f"<answer>{answer}</answer>" if tagged else text,
                 "correct": float(batch.correct[p, g]), "format": float(batch.form[p, g]),
                 "reward": float(batch.rewards[p, g]), "advantage": float(batch.advantages[p, g]), "outcome": outcome,
                 "extracted": "exploit" if batch.exploits[p, g] else answer, "tokens": float(batch.lengths[p, g]),

@@ -213,7 +213,8 @@ def _reading(findings: Findings, read: int, symptom: Finding | None) -> list[str
     if symptom is None or read >= READ_FIRST:
         return []
     return [
-        f"{read} of {READ_FIRST} completions of this run were read: rlvr inspect --run {_run_name(findings)}; a reward that "
+        f"{read} of {READ_FIRST} completions of this run were read: rlvr inspect --run {_run_name(findings)}; a "
+        f"reward that "
         "pays the wrong thing looks the same"
     ]
 
@@ -231,7 +232,8 @@ def _later(variant: Variant, findings: Findings) -> list[str]:
             lines.append(f"then, as a change of its own: dynamic sampling ({setting.why}; {setting.source})")
         if name == "overlong_punishment" and "truncation" in names:
             lines.append(
-                f"then, as a change of its own: soft overlong punishment ({setting.why}; {setting.source}); it changes "
+                f"then, as a change of its own: soft overlong punishment ({setting.why}; {setting.source}); it "
+                f"changes "
                 "the reward, so the resulting reward is read again first"
             )
     return lines

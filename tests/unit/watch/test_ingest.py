@@ -145,7 +145,8 @@ def test_a_notebook_with_a_table_and_with_prints(tmp_path: Path) -> None:
 
 def test_console_lines_of_verl(tmp_path: Path) -> None:
     path = tmp_path / "verl.log"
-    line = "\x1b[36m(TaskRunner pid=12)\x1b[0m step:{step} - global_seqlen/min:10 - actor/entropy:np.float64({entropy}) - "
+    line = "\x1b[36m(TaskRunner pid=12)\x1b[0m step:{step} - global_seqlen/min:10 - "
+    "actor/entropy:np.float64({entropy}) - "
     line += "critic/score/mean:{reward} - response_length/mean:{length} - timing_s/gen:3.5\n"
     path.write_text("".join(line.format(**row, length=row["completions/mean_length"]) for row in ROWS))
     check(path)
@@ -350,7 +351,8 @@ def test_a_file_of_completions_alone(tmp_path: Path) -> None:
 
     rng = random.Random(1)
     rows = [
-        {"step": s, "prompt": f"p{p}", "completion": "word " * rng.randint(1, 9), "accuracy_reward": float(rng.random() < 0.4),
+        {"step": s, "prompt": f"p{p}", "completion": "word " * rng.randint(1, 9),
+         "accuracy_reward": float(rng.random() < 0.4),
          "advantage": 0.0}
         for s in range(1, 11) for p in range(4) for _ in range(8)
     ]  # fmt: skip

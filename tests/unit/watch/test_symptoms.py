@@ -126,7 +126,7 @@ def test_all_right_and_all_wrong_groups_get_opposite_advice() -> None:
 
 
 def test_trl_s_share_is_not_believed_where_it_cannot_be() -> None:
-    found, symptom = verdict("no-signal", reward=lambda t: 0.97, frac_reward_zero_std=lambda t: 0.0)
+    _, symptom = verdict("no-signal", reward=lambda t: 0.97, frac_reward_zero_std=lambda t: 0.0)
     assert symptom is None or symptom.level == "information"
     silent = [
         {"step": i, "reward": 0.2, "reward_std": 1.2e-7, "frac_reward_zero_std": 0.0} for i in range(1, 40)

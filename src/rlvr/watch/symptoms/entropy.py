@@ -37,7 +37,8 @@ STUCK_SHARE: Final = 0.3
 """Share of all-wrong groups from which a standing run has prompts left that it no longer explores."""
 
 _SOURCE: Final = (
-    "healthy demo runs to .85 accuracy keep 12 to 21% of their entropy; arXiv 2505.22617 for entropy as what is spent "
+    "healthy demo runs to .85 accuracy keep 12 to 21% of their entropy; arXiv 2505.22617 for entropy as what is "
+    "spent "
     "on reward"
 )
 _NEEDS: Final = "entropy (TRL logs it from 0.19 on), at least 8 rows"
@@ -83,7 +84,8 @@ def _collapse(case: Case, series: Series) -> Verdict:
             *([measure(progress.label, progress.change)] if progress else []),
         ],
         confidence=confidence,
-        refuted_by="held-out accuracy that still rises, or distinct answers among unsolved prompts that hold their level",
+        refuted_by="held-out accuracy that still rises, or distinct answers among unsolved prompts that hold their "
+        "level",
         action=_collapse_action(level),
         source=_SOURCE,
         metrics=["entropy", progress.metric if progress else "reward"],
@@ -130,7 +132,8 @@ def _unsolved_diversity(case: Case) -> tuple[bool, str] | None:
     series = Series(steps, values, case.widen)
     ratio, low, high = series.ratio()
     words = (
-        f"distinct answers among unsolved groups went from {series.early.value:.2f} to {series.late.value:.2f} of the "
+        f"distinct answers among unsolved groups went from {series.early.value:.2f} to {series.late.value:.2f} of "
+        f"the "
         f"group ({ratio:.0%}, 95% interval {low:.0%} to {high:.0%})"
     )
     return high < 0.9 and ratio < 0.7, words
@@ -199,7 +202,8 @@ def _explosion(case: Case, series: Series) -> Verdict:
     if progress and progress.trend == "flat" and not beyond:
         level, confidence = "information", "medium"
     parts = [
-        f"entropy went from {base.value:.3g} (around step {series.step(start)}) to {series.late.value:.3g} nats a token, "
+        f"entropy went from {base.value:.3g} (around step {series.step(start)}) to {series.late.value:.3g} nats a "
+        f"token, "
         f"{ratio:.1f} times as much",
         f"since then {progress.words}" if progress else "nothing in the log says whether the run learned",
     ]

@@ -149,8 +149,10 @@ def _lengthen_by_mean(case: Case) -> Verdict:
         name="wrong-answers-lengthen",
         level="warning",
         since_step=length.step(since) if since is not None else None,
-        evidence=f"mean length went from {length.early.value:.0f} to {length.late.value:.0f} tokens (factor {growth:.2f}, "
-        f"95% interval {low:.2f} to {high:.2f}) while {progress.words}; without outcomes it is not known which lengthen",
+        evidence=f"mean length went from {length.early.value:.0f} to {length.late.value:.0f} tokens (factor "
+        f"{growth:.2f}, "
+        f"95% interval {low:.2f} to {high:.2f}) while {progress.words}; without outcomes it is not known which "
+        f"lengthen",
         measures=early_and_late(length, "length"),
         confidence="low",
         refuted_by="completions with outcomes that show right ones lengthening as much",
@@ -179,7 +181,8 @@ def _collapse(case: Case) -> Verdict:
         name="length-collapse",
         level=level,
         since_step=length.step(since),
-        evidence=f"mean length went from {length.early.value:.3g} to {length.late.value:.3g} tokens ({ratio:.0%}, 95% "
+        evidence=f"mean length went from {length.early.value:.3g} to {length.late.value:.3g} tokens ({ratio:.0%}, "
+        f"95% "
         f"interval {low:.0%} to {high:.0%}); "
         + (progress.words if progress else "nothing says whether it learned"),
         measures=early_and_late(length, "length"),
@@ -225,13 +228,15 @@ def _truncation(case: Case) -> Verdict:
         name="truncation",
         level="critical" if share.late.low > 0.5 else "warning",
         since_step=share.step(since),
-        evidence=f"the cap{f' of {cap} tokens' if cap else ''} ends {share.late.value:.0%} of completions in the last "
+        evidence=f"the cap{f' of {cap} tokens' if cap else ''} ends {share.late.value:.0%} of completions in the "
+        f"last "
         f"{share.late.count} rows (95% interval {max(0, share.late.low):.0%} to {min(1, share.late.high):.0%}), "
         f"{share.early.value:.0%} at first; more than {TRUNCATED:.0%} teaches the cap instead of the task",
         measures=early_and_late(share, "truncated_share"),
         confidence="high",
         refuted_by="completions at the cap that repeat themselves: then length is the illness, not the cap",
-        action="raise max_completion_length to the 99th percentile of untruncated lengths (`rlvr plan` recomputes the "
+        action="raise max_completion_length to the 99th percentile of untruncated lengths (`rlvr plan` recomputes "
+        "the "
         "memory); if the cap must stay, punish overlong completions softly",
         source="more than 10%: design of this project; 97% truncated at the default of 256 in trl issue 5697",
         metrics=["truncated_share", "length"],

@@ -99,7 +99,8 @@ def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
         ],
         confidence="low" if few else "high",
         refuted_by=f"{check.label} on more prompts that rises with the reward",
-        action="stop and read 20 completions with high reward (`rlvr inspect --run RUN`); run `rlvr audit` on what they "
+        action="stop and read 20 completions with high reward (`rlvr inspect --run RUN`); run `rlvr audit` on what "
+        "they "
         "have in common; mend the reward before anything else changes",
         source="reward and independent check part: arXiv 2210.10760; this run's own noise",
         suspects_reward=True,
@@ -174,11 +175,13 @@ def _stalled(case: Case, name: str, series: Series, correct: Progress) -> Findin
         name="reward-hacking",
         level="critical" if correct.trend == "falling" else "warning",
         since_step=series.step(since if since is not None else 0),
-        evidence=f"{name} went from {series.early.value:.2f} to its ceiling ({series.late.value:.2f}) while {correct.words}",
+        evidence=f"{name} went from {series.early.value:.2f} to its ceiling ({series.late.value:.2f}) while "
+        f"{correct.words}",
         measures=[*early_and_late(series, "reward", name), measure(correct.label, correct.change)],
         confidence="medium",
         refuted_by=f"{correct.label} that begins to rise now that {name} is learnt",
-        action=f"read 20 completions (`rlvr inspect --run RUN`); give {name} less weight than correctness, or pay it only "
+        action=f"read 20 completions (`rlvr inspect --run RUN`); give {name} less weight than correctness, or pay it "
+        f"only "
         "on answers that could be read",
         source="a component at its ceiling while correctness stalls; this run's own noise",
         suspects_reward=True,
@@ -224,7 +227,8 @@ def _pays_length(case: Case) -> Verdict:
     strong = (low > 0.25 if r > 0 else high < -0.25) and abs(r) > 0.35
     if not strong or pairs < 20:
         smallest = f"a correlation beyond {max(abs(low), abs(high), 0.35):.2f}"
-        return clear("reward-pays-length", f"within groups at equal correctness reward and length correlate by {r:+.2f} "
+        return clear("reward-pays-length", f"within groups at equal correctness reward and length correlate by "
+        f"{r:+.2f} "
                      f"(95% interval {low:+.2f} to {high:+.2f}, {pairs:.0f} pairs)", smallest)  # fmt: skip
     return _length_paid(case, found, (r, low, high, slope, pairs))
 
@@ -281,12 +285,14 @@ def _length_paid(
         level=level,
         since_step=int(found.steps[0]),
         evidence=f"within groups at equal correctness, {direction} completions earn more: correlation {r:+.2f} (95% "
-        f"interval {low:+.2f} to {high:+.2f}, {pairs:.0f} pairs), {slope * 100:+.3g} reward per 100 {found.length_unit}"
+        f"interval {low:+.2f} to {high:+.2f}, {pairs:.0f} pairs), {slope * 100:+.3g} reward per 100 "
+        f"{found.length_unit}"
         + moved
         + (f"; {', '.join(case.facts.pays_length)} does so as configured" if declared else ""),
         measures=[measure_r(r, low, high)],
         confidence="high" if pairs > 100 else "medium",
-        refuted_by="a partial credit that longer answers deserve: read pairs of equal correctness and different length",
+        refuted_by="a partial credit that longer answers deserve: read pairs of equal correctness and different "
+        "length",
         action="nothing to do: it was asked for"
         if declared
         else "mend the reward so that equal answers earn the same, "
@@ -348,12 +354,14 @@ def _length_by_log(case: Case) -> Finding | None:
         name="reward-pays-length",
         level="warning",
         since_step=_departs(reward),
-        evidence=f"reward and length rise together (correlation over steps {r:+.2f}; length by a factor of {growth:.2f}) "
+        evidence=f"reward and length rise together (correlation over steps {r:+.2f}; length by a factor of "
+        f"{growth:.2f}) "
         f"while {check.words}",
         measures=early_and_late(length, "length"),
         confidence="low",
         refuted_by="completions: within groups at equal correctness, no correlation of reward and length",
-        action="keep completions with their outcome and look again; read 20 of the longest (`rlvr inspect --run RUN`)",
+        action="keep completions with their outcome and look again; read 20 of the longest (`rlvr inspect --run "
+        "RUN`)",
         source="this run's own noise",
         suspects_reward=True,
         metrics=["length", "reward", check.metric],
@@ -440,7 +448,8 @@ def _crash_finding(
         level=level,
         since_step=series.step(since if since is not None else at),
         until_step=series.step(len(series) - series.edge) if recovered else None,
-        evidence=f"{label} fell from {best:.2f} around step {series.step(at)} {tail}: {gone:.0%} of what was reached was "
+        evidence=f"{label} fell from {best:.2f} around step {series.step(at)} {tail}: {gone:.0%} of what was reached "
+        f"was "
         f"lost (noise of single rows: {series.noise:.2f})",
         measures=early_and_late(series, metric, label),
         confidence="high",
@@ -504,7 +513,8 @@ def _flat(case: Case, series: Series, metric: str, label: str, start: int, *, si
         name="plateau",
         level=level,
         since_step=series.step(start),
-        evidence=f"{label} stands at {series.late.value:.2f} since step {series.step(start)}: {change.value:+.3f} over "
+        evidence=f"{label} stands at {series.late.value:.2f} since step {series.step(start)}: {change.value:+.3f} "
+        f"over "
         f"{len(rest)} rows (95% interval {change.low:+.3f} to {change.high:+.3f})"
         + ("; it never rose" if since_start else ""),
         measures=early_and_late(series, metric, label),

@@ -57,7 +57,10 @@ def _no_signal(case: Case) -> Verdict:
     if found is None:
         what = "completions with rewards, rlvr/informative_groups or frac_reward_zero_std"
         if case.series("zero_variance_share") is not None:
-            what = "completions or rlvr/informative_groups: frac_reward_zero_std is wrong here (TRL compares a rounded "
+            what = (
+                "completions or rlvr/informative_groups: frac_reward_zero_std is wrong here (TRL compares a "
+            )
+            "rounded "
             what += "spread with zero, and under scale_rewards=batch it has one spread for all groups)"
         return needs("no-signal", what)
     share, how = found
@@ -131,7 +134,8 @@ def _silent(case: Case, share: Series, since: int, how: str, sides: tuple[float,
 def _silent_action(mostly_wrong: bool, mostly_right: bool) -> str:
     if mostly_wrong:
         return (
-            "too hard as it stands: drop prompts that are never solved (`rlvr probe --filter`), larger groups, or SFT "
+            "too hard as it stands: drop prompts that are never solved (`rlvr probe --filter`), larger groups, or "
+            "SFT "
             "first; read ten of the zeros before (`rlvr inspect --run RUN`), since a broken reward looks the same"
         )
     if mostly_right:

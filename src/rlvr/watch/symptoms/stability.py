@@ -31,7 +31,8 @@ ENGINE_LIMITS: Final[dict[str, tuple[float, float, str]]] = {
     "logp_difference": (
         0.05,
         0.2,
-        "log-probabilities: about .02 between healthy engines in bf16; .05 masks one 1,000-token sequence in three or "
+        "log-probabilities: about .02 between healthy engines in bf16; .05 masks one 1,000-token sequence in three "
+        "or "
         "more under TRL's sequence_mask",
     ),
     "engine_kl": (0.01, 0.1, "KL between engines: under .001 is usual in bf16"),
@@ -87,14 +88,16 @@ def _kl_finding(series: Series, middle: float, level: Level, *, negative: bool =
         name="kl-blow-up",
         level=level,
         since_step=series.step(since) if since is not None else series.step(len(series) - series.edge),
-        evidence=f"KL to the reference ends at {series.late.value:.3g} nats a token (95% interval {series.late.low:.3g} "
+        evidence=f"KL to the reference ends at {series.late.value:.3g} nats a token (95% interval "
+        f"{series.late.low:.3g} "
         f"to {series.late.high:.3g}), {words} its level in the middle of the run ({middle:.3g})",
         measures=early_and_late(series, "kl"),
         confidence="high" if level == "critical" else "medium",
         refuted_by="reward and held-out accuracy that rise at this KL, and completions that read well",
         action="nothing to do while accuracy rises; read 20 completions"
         if level == "information"
-        else "restart from a checkpoint before the stretch with a third of the learning rate, or a larger beta; read 20 "
+        else "restart from a checkpoint before the stretch with a third of the learning rate, or a larger beta; read "
+        "20 "
         "completions of the stretch first",
         source="2 nats: the average token is seven times less likely than under the reference; the run's own middle",
         metrics=["kl", "reward"],
@@ -107,12 +110,14 @@ def _kl_spiked(series: Series, spikes: Ints, level: Level) -> Finding:
         level=level,
         since_step=series.step(int(spikes[0])),
         until_step=series.step(int(spikes[-1])),
-        evidence=f"{spikes.size} rows of KL stand over 20 times their surroundings, the largest {series.values[spikes].max():.3g} "
+        evidence=f"{spikes.size} rows of KL stand over 20 times their surroundings, the largest "
+        f"{series.values[spikes].max():.3g} "
         f"nats a token at step {series.step(int(spikes[np.argmax(series.values[spikes])]))}",
         measures=early_and_late(series, "kl"),
         confidence="medium",
         refuted_by="one odd batch: spikes that do not come back",
-        action="look at the completions of these steps; a token that became nearly impossible makes the estimator jump",
+        action="look at the completions of these steps; a token that became nearly impossible makes the estimator "
+        "jump",
         source="the run's own neighbouring rows",
         metrics=["kl"],
     )
@@ -134,7 +139,8 @@ def _gradient(case: Case) -> Verdict:
         if broken:
             return broken
         typical = float(np.median(series.values))
-        return clear("gradient-spike", f"the gradient norm stays within {series.values.max() / max(typical, 1e-12):.1f} times "
+        return clear("gradient-spike", f"the gradient norm stays within "
+        f"{series.values.max() / max(typical, 1e-12):.1f} times "
                      f"its median ({typical:.3g})", f"a value above {SPIKE:.0f} times its level")  # fmt: skip
     return _spike_finding(series, spikes, level)
 
@@ -173,7 +179,8 @@ def _not_finite(case: Case) -> Finding | None:
         + (" to the end" if lasting else f" to {last}"),
         confidence="high",
         refuted_by="fp16 loss scaling, which skips a few steps with infinite gradients at the start",
-        action="restart from the last checkpoint before it; bf16 or fp32 instead of fp16, a lower learning rate, and a "
+        action="restart from the last checkpoint before it; bf16 or fp32 instead of fp16, a lower learning rate, and "
+        "a "
         "look for empty completions or infinite rewards at that step",
         source="no finite update follows from a value that is not finite",
         metrics=["grad_norm", "loss"],
@@ -264,7 +271,8 @@ def _spike_finding(series: Series, spikes: Ints, level: Level) -> Finding:
         measures=early_and_late(series, "grad_norm"),
         confidence="medium",
         refuted_by="reward and entropy that go on as before after each spike (max_grad_norm cut it)",
-        action="keep max_grad_norm (1.0 or below); look at the batches of these steps, and lower the learning rate if the "
+        action="keep max_grad_norm (1.0 or below); look at the batches of these steps, and lower the learning rate "
+        "if the "
         "reward falls after them",
         source="ten times the neighbouring rows, and five deviations of the logarithm",
         metrics=["grad_norm", "reward"],
@@ -334,13 +342,15 @@ def _engines(case: Case) -> Verdict:
         level=level,
         since_step=series.step(since),
         evidence="; ".join(
-            f"{case.history.names.get(m, m)} went from {s.early.value:.3g} to {s.late.value:.3g} (95% interval {s.late.low:.3g} "
+            f"{case.history.names.get(m, m)} went from {s.early.value:.3g} to {s.late.value:.3g} (95% interval "
+            f"{s.late.low:.3g} "
             f"to {s.late.high:.3g})" for m, s, _, _, _ in apart
         ),
         measures=[m for metric_, s, _, _, _ in apart for m in early_and_late(s, metric_)],
         confidence="high",
         refuted_by="the same prompts scored by both engines in fp32 agree",
-        action="bring engine and trainer together: same dtype and attention, vLLM's processed_logprobs, no fp8 rollouts; "
+        action="bring engine and trainer together: same dtype and attention, vLLM's processed_logprobs, no fp8 "
+        "rollouts; "
         "keep the importance correction (token_truncate, 2.0) and watch its masked share",
         source=source,
         metrics=[metric, "ratio_max"],
@@ -380,7 +390,8 @@ def _experts(case: Case) -> Verdict:
         measures=early_and_late(series, "ratio_max", "first sign"),
         confidence="high" if len(signs) >= 2 else "medium",
         refuted_by="sequence-level ratios that stay near 1 on the same batches",
-        action="GSPO (`rlvr variant RUN`): one ratio a sequence, required for mixture-of-experts models and not left again",
+        action="GSPO (`rlvr variant RUN`): one ratio a sequence, required for mixture-of-experts models and not left "
+        "again",
         source="arXiv 2507.18071, section 5.3: about 10% of expert activations change after one update",
         metrics=["ratio_max", "logp_difference", "router_loss", "grad_norm"],
     )
