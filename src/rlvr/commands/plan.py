@@ -12,6 +12,7 @@ from rlvr.commands.output import console, emit_json, json_option, workspace_opti
 
 if TYPE_CHECKING:
     from rlvr.commands.chain import Chain
+    from rlvr.plan.inputs import PlanInputs
     from rlvr.records.plan import PlanRecord
 
 GIB = 1024**3
@@ -57,7 +58,8 @@ def command(folder: Path, as_json: bool, fields: bool, **options: Any) -> int:
     if fields:
         _print_fields(as_json)
         return 0
-    record = _by_name(options) if options["model"] else plan_workspace(_chain(folder))
+    trace = options["trace"]
+    record = _by_name(options) if options["model"] else plan_workspace(_chain(folder), trace=trace)
     if as_json:
         emit_json(as_object(record))
     else:
@@ -88,7 +90,8 @@ def _by_name(options: dict[str, Any]) -> PlanRecord:
     from rlvr.commands.plan_inputs import inputs_by_name
     from rlvr.plan.build import build_plan
 
-    return build_plan(inputs_by_name(options))
+    inputs = inputs_by_name(options)
+    return _traced(build_plan(inputs), inputs, options["trace"])
 
 
 def _chain(folder: Path) -> Chain:
@@ -97,21 +100,36 @@ def _chain(folder: Path) -> Chain:
     return Chain(folder)
 
 
-def plan_workspace(chain: Chain) -> PlanRecord:
-    """Plan a workspace and write the record of the gate."""
+def _traced(record: PlanRecord, inputs: PlanInputs, trace: bool) -> PlanRecord:
+    from rlvr.plan.build import with_trace
+
+    return with_trace(record, inputs) if trace else record
+
+
+def plan_workspace(chain: Chain, *, trace: bool = False) -> PlanRecord:
+    """Plan a workspace; write the record of the gate, and the files that its commands read."""
     from rlvr.commands.plan_inputs import inputs_of_workspace
     from rlvr.plan.build import build_plan
     from rlvr.records.base import Fingerprints
     from rlvr.workspace import stamp
 
     inputs = inputs_of_workspace(chain)
-    record = build_plan(inputs)
+    record = _traced(build_plan(inputs), inputs, trace)
     now = chain.fingerprints
     made_from = Fingerprints(model=now.model, recipe=now.recipe, lengths=now.lengths)
     record = record.model_copy(update=stamp(made_from))
     with chain.workspace.lock("plan"):
+        _write_files(chain, record)
         chain.workspace.write_record("plan", record)
     return record
+
+
+def _write_files(chain: Chain, record: PlanRecord) -> None:
+    from rlvr.workspace import write_atomic
+
+    for launch in record.launch:
+        for name, text in launch.files.items():
+            write_atomic(chain.base / name, text.encode())
 
 
 def print_plan(record: PlanRecord) -> None:

@@ -83,7 +83,7 @@ def build_plan(inputs: PlanInputs, schema: ConfigSchema | None = None) -> PlanRe
         variant=_variant_name(inputs, architecture),
         run_defaults=_default_launch(inputs, layout),
     )
-    return record.model_copy(update={"launch": launches(record, shape, inputs.machine)})
+    return record.model_copy(update={"launch": launches(record, shape, inputs.machine, layout.servers)})
 
 
 def _why(memory: Memory) -> str:
@@ -104,11 +104,22 @@ def layout_for(inputs: PlanInputs, architecture: Architecture) -> Layout:
     mode = _override(inputs, "vllm_mode", default if inputs.engine == "auto" else inputs.engine)
     if mode == "colocate" or devices == 1:
         return Layout(devices, 0, mode)
-    per_device = SERVER_SHARE * inputs.machine.devices[0].memory_bytes
-    needed = -(-2 * architecture.parameters // int(per_device))
-    servers = next((n for n in (1, 2, 4, 8, 16) if n >= needed and architecture.kv_heads % n == 0), needed)
-    servers = min(max(servers, 1), devices - 1)
-    return Layout(devices - servers, servers, "server")
+    servers = _servers(inputs, architecture)
+    if inputs.machine.nodes == 1:
+        servers = min(servers, devices - 1)
+        return Layout(devices - servers, servers, "server")
+    # Over several nodes the server has whole nodes of its own, since every training node starts as many processes.
+    count = len(inputs.machine.devices)
+    serving = min(-(-servers // count), inputs.machine.nodes - 1)
+    return Layout((inputs.machine.nodes - serving) * count, min(servers, serving * count), "server")
+
+
+def _servers(inputs: PlanInputs, architecture: Architecture) -> int:
+    # Tensor parallelism splits the heads evenly.
+    room = int(SERVER_SHARE * inputs.machine.devices[0].memory_bytes)
+    needed = -(-2 * architecture.parameters // room)
+    even = (n for n in (1, 2, 4, 8, 16) if n >= needed and architecture.kv_heads % n == 0)
+    return next(even, max(needed, 1))
 
 
 def _override(inputs: PlanInputs, name: str, default: Any) -> Any:
@@ -309,6 +320,23 @@ def shape_of(
         reference_adapter=inputs.model.adapter_rank > 0,
     )
     return replace(shape, sharding=_sharding(inputs, shape))
+
+
+def with_trace(record: PlanRecord, inputs: PlanInputs) -> PlanRecord:
+    """Return the plan with the memory of a trace of the real model code (imports torch; seconds)."""
+    from rlvr.plan.memory.trace import traced
+
+    architecture = read_architecture(inputs.model.config, where=f"model {inputs.model.name}")
+    layout = layout_for(inputs, architecture)
+    shape = shape_of(inputs, architecture, record.config(), layout)
+    device = inputs.machine.devices[0]
+    memory = traced(shape, device, dict(inputs.model.config))
+    memory = memory.model_copy(update={"keyed_to": record.memory.keyed_to})
+    found = remedies_for(shape, device, memory, len(inputs.machine.devices))
+    passed = memory.verdict != "does-not-fit"
+    return record.model_copy(
+        update={"memory": memory, "remedies": found, "passed": passed, "why": _why(memory)}
+    )
 
 
 def _sharding(inputs: PlanInputs, shape: RunShape) -> Sharding:

@@ -128,7 +128,7 @@ def _engine(inputs: PlanInputs, context: Context) -> Settings:
     if context.vllm_mode == "colocate":
         settings |= _colocate(inputs, context)
     else:
-        settings |= _server()
+        settings |= _server(inputs)
     return settings
 
 
@@ -159,10 +159,11 @@ def _colocate(inputs: PlanInputs, context: Context) -> Settings:
     }
 
 
-def _server() -> Settings:
+def _server(inputs: PlanInputs) -> Settings:
+    host = "127.0.0.1" if inputs.machine.nodes == 1 else "rlvr-server"
     return {
         "vllm_server_base_url": _set(
-            "http://127.0.0.1:8000",
+            f"http://{host}:8000",
             "the server that is started beside the trainer, bound privately",
             "derived",
         ),

@@ -183,10 +183,12 @@ class Architecture:
 
     @property
     def linear_parameters(self) -> int:
-        """Parameters of the linear layers inside the blocks: what 4-bit quantization applies to."""
+        """Parameters of the linear layers inside the blocks: what 4-bit quantization applies to.
+
+        Experts are stored as one three-dimensional parameter, which bitsandbytes leaves in 16 bits (transformers 5).
+        """
         per_layer = self.hidden * (2 * self.query_width + 2 * self.kv_width)
-        feed_forward = max(self.experts, 1) * self.expert_parameters
-        return self.layers * (per_layer + feed_forward)
+        return self.layers * (per_layer + (0 if self.experts else self.expert_parameters))
 
     def kv_bytes_per_token(self, element: int = 2) -> int:
         """Bytes of keys and values of one token over all layers."""
