@@ -209,7 +209,7 @@ LEAK = [
     _attack("leak", "32-bit system calls", "import ctypes, mmap\ncode = b'\\xb8\\x14\\x00\\x00\\x00\\xcd\\x80\\xc3'\nm = mmap.mmap(-1, 4096, prot=7)\nm.write(code)\nf = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))\nreturn f() > 0"),
     _attack("leak", "x32 system calls", "import ctypes\nreturn ctypes.CDLL(None).syscall(0x40000000 + 39) > 0"),
     _attack("leak", "code of other jobs in memory", "import gc\nmark = ' = TPEK'[::-1]\nfor one in gc.get_objects():\n    for value in list(one.values()) if isinstance(one, dict) else [one]:\n        if isinstance(value, (str, bytes)) and mark in str(value): return True\nreturn False"),
-    _attack("leak", "code of other jobs in raw memory", "import ctypes, gc\nmark = bytes(reversed(b' = TPEK'))\nplace = id(bytearray(1 << 20)) & ~0xFFF\nfor start in range(place - (1 << 22), place + (1 << 22), 4096):\n    try: m = ctypes.CDLL(None).madvise(ctypes.c_void_p(start), 4096, 0)\n    except OSError: continue\n    if m == 0 and mark + b\"'\" in ctypes.string_at(start, 4096): return True\nreturn False"),
+    _attack("leak", "code of other jobs in raw memory", "import ctypes\nmark = bytes(reversed(b' = TPEK'))\nplace = id(bytearray(1 << 20)) & ~0xFFF\nfor start in range(place - (1 << 22), place + (1 << 22), 4096):\n    if ctypes.CDLL(None).madvise(ctypes.c_void_p(start), 4096, 0): continue\n    page = ctypes.string_at(start, 4096)\n    at = page.find(mark)\n    if 0 <= at < 4080 and page[at + 7] == 39: return True\nreturn False"),
 ]  # fmt: skip
 
 _LINES = """

@@ -68,7 +68,7 @@ class Surroundings:
         self.file = self.folder / "secret.txt"
         self.file.write_text(f"{self.secret} expect assert")
         self.file.chmod(0o644)
-        self.victim = subprocess.Popen(["/bin/sleep", "600"])
+        self.victim = subprocess.Popen(["/bin/sleep", "600"], stdout=subprocess.DEVNULL)
         self.contacts: list[str] = []
         self.abstract = f"rlvr-{os.getpid()}"
         self.path = str(self.folder / "socket")
@@ -78,6 +78,8 @@ class Surroundings:
             self._listen(socket.AF_UNIX, self.path),
         ]
         self.port = self._sockets[0].getsockname()[1]
+        self._packages = Path(json.__file__).parent.parent / "site-packages"
+        self._package_file = next(iter(self._packages.glob("*/*.py")), "/nowhere")
         self._before = self._files()
 
     def _listen(self, family: int, address: object) -> socket.socket:
@@ -107,8 +109,6 @@ class Surroundings:
         return found
 
     def fill(self, code: str) -> str:
-        packages = Path(json.__file__).parent.parent / "site-packages"
-        listed = sorted(packages.rglob("*.py"))[:1] if packages.is_dir() else []
         for name, value in {
             "SECRET": self.secret,
             "FILE": self.file,
@@ -119,8 +119,8 @@ class Surroundings:
             "ABSTRACT": self.abstract,
             "SOCKET": self.path,
             "SOURCE": Path(sys.modules["rlvr.sandbox.pool"].__file__),
-            "PACKAGES": packages,
-            "PACKAGE_FILE": listed[0] if listed else "/nowhere",
+            "PACKAGES": self._packages,
+            "PACKAGE_FILE": self._package_file,
         }.items():
             code = code.replace(f"@{name}@", str(value))
         return code
