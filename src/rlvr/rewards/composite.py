@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from rlvr.errors import ConfigError
 from rlvr.rewards.contract import (
+    TRAINER_KEYWORDS,
     Completion,
     Outcome,
     RewardFunction,
@@ -29,7 +30,7 @@ from rlvr.rewards.contract import (
     as_verifier,
     column,
 )
-from rlvr.rewards.evaluate import evaluate
+from rlvr.rewards.evaluate import check_signature, evaluate
 from rlvr.rewards.failures import FailureCount
 from rlvr.rewards.length import CORRECTNESS_COLUMN
 
@@ -163,6 +164,8 @@ class Scorer:
                 verifier = as_verifier(component.function)
                 if verifier is not None:
                     found += _bad_references(component.name, verifier, number, row)
+                elif number == 0:
+                    check_signature(component, dict.fromkeys([*row, *TRAINER_KEYWORDS]))
         return found
 
     def shared(

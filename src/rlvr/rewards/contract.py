@@ -236,14 +236,21 @@ class Verifier:
         completions: Sequence[Completion],
         *,
         log_extra: Callable[[str, list[Any]], None] | None = None,
+        log_metric: Callable[[str, float], None] | None = None,
         **columns: Any,
     ) -> Scores:
-        """Score a batch as TRL does; what was read goes to ``log_extra`` where TRL offers it."""
+        """Score a batch as TRL does; what was read goes to ``log_extra`` and ``log_metric`` where TRL offers them."""
         del prompts
         found = self.verdicts(completions, **columns)
         if log_extra is not None:
             log_extra(f"{self.__name__}_outcome", [verdict.outcome.value for verdict in found])
             log_extra(f"{self.__name__}_extracted", [verdict.extracted for verdict in found])
+        if log_metric is not None and found:
+            failed = sum(verdict.outcome is Outcome.INFRASTRUCTURE for verdict in found)
+            log_metric(
+                f"{self.__name__}/right_share", sum(verdict.accepted for verdict in found) / len(found)
+            )
+            log_metric(f"{self.__name__}/infrastructure_share", failed / len(found))
         return [verdict.score for verdict in found]
 
 

@@ -41,7 +41,7 @@ def evaluate(
         RewardError: The component broke its contract (component, row and value are named).
         DataError: A reference is no gold.
     """
-    _check_signature(component, keywords)
+    check_signature(component, keywords)
     logs = _Logs(keywords, len(completions))
     try:
         found = _call(component, prompts, completions, logs.keywords)
@@ -87,8 +87,12 @@ def _call(
     return [verdict_of_score(component, score) for score in scores]
 
 
-def _check_signature(component: Component, keywords: Mapping[str, Any]) -> None:
-    """Say which parameter of a user's function no column of the data fills."""
+def check_signature(component: Component, keywords: Mapping[str, Any]) -> None:
+    """Say which parameter of a user's function no column of the data fills.
+
+    Raises:
+        RewardError: ``reward.missing-column`` with the nearest column, ``reward.signature`` without ``**kwargs``.
+    """
     function = component.function
     if as_verifier(function) is not None:
         return

@@ -21,8 +21,9 @@ import json, re, sys
 job = json.loads(sys.stdin.readline())
 pattern = re.compile(job["pattern"], job["flags"])
 for text in job["texts"]:
-    matches = [pattern.fullmatch(text)] if job["whole"] else list(pattern.finditer(text))
-    match = matches[-1] if matches else None
+    match = None
+    for match in [pattern.fullmatch(text)] if job["whole"] else pattern.finditer(text):
+        pass
     found = None
     if match:
         groups = match.groupdict()
@@ -46,13 +47,19 @@ def search_all(pattern: str, flags: int, whole: bool, texts: Sequence[str], limi
 
 
 def _captured(pattern: re.Pattern[str], whole: bool, text: str) -> str | None:
-    matches = [pattern.fullmatch(text)] if whole else list(pattern.finditer(text))
-    match = matches[-1] if matches else None
+    match = pattern.fullmatch(text) if whole else _last(pattern, text)
     if match is None:
         return None
     if "answer" in pattern.groupindex:
         return match["answer"]
     return match[1] if pattern.groups else match[0]
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    found = None
+    for match in pattern.finditer(text):
+        found = match
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -208,6 +208,15 @@ def test_references_are_checked_when_data_is_loaded() -> None:
         scorer().check_references([{"anwser": "4"}])
 
 
+def test_a_parameter_that_no_column_fills_is_found_when_data_is_loaded() -> None:
+    def needs(prompts: Any, completions: Any, solution: Any, **_: Any) -> list[float]:
+        return [1.0]
+
+    with pytest.raises(RewardError, match="did you mean 'solutions'"):
+        Scorer([Component("mine", needs)]).check_references([{"solutions": "x"}])
+    assert not Scorer([Component("mine", needs)]).check_references([{"solution": "x"}])
+
+
 def test_names_must_differ_and_there_must_be_one() -> None:
     with pytest.raises(ConfigError, match="two rewards are named 'right'"):
         scorer(Component("right", Exact()))

@@ -9,11 +9,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
+from rlvr.rewards.mathematics.brackets import closes_at_end, levels, split
 from rlvr.rewards.mathematics.surface import surface
 from rlvr.rewards.mathematics.syntax import Node, NotReadable, parse
 from rlvr.rewards.mathematics.units import canonical, is_known, is_unit
-
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +122,7 @@ _TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)")
 _COMPOUND_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _COMPOUND = re.compile(r"\s*(?:\d+(?:\.\d+)?\s*[A-Za-z]+\s*){2,4}")
 _CASES = re.compile(r"\\begin\{(?:cases|aligned|array)\}(?:\{[^{}]*\})?(.*)\\end\{(?:cases|aligned|array)\}")
+_PROSE_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}(?![A-Za-z])")
 _WORDS_ONLY = re.compile(r"[A-Za-zÀ-ÿ][A-Za-zÀ-ÿ'\- .,]*")
 _PERCENT = re.compile(
     r"(.*?)\s*(?:%|\\text\{\s*(?:percent|pct|percentage|per cent)\s*\}|(?<![A-Za-z])(?:percent|pct|percentage))\s*\Z",
@@ -147,7 +147,7 @@ def trimmed(text: str) -> str:
         text = text.strip().strip("*\"'").strip()
         if len(text) > 1 and not text.endswith("…"):
             text = _FINAL.sub("", text)
-        if text.startswith("{") and text.endswith("}") and _closes_at_end(text):
+        if text.startswith("{") and text.endswith("}") and closes_at_end(text):
             text = text[1:-1]
         text = text.removesuffix("\\\\")
         if text == before:
@@ -292,7 +292,7 @@ def _read_relation(text: str, depth: int) -> Answer | None:
     sides = [trimmed(side) for side in split(text, "=<>≤≥≠≈∈")]
     if len(sides) < 2:
         return None
-    signs = tuple(one for one, level in _levels(text) if level == 0 and one in "=<>≤≥≠≈∈")
+    signs = tuple(one for one, level in levels(text) if level == 0 and one in "=<>≤≥≠≈∈")
     if not sides[0] and len(sides) == 2 and signs[0] in "=≈":
         return _read(sides[1], depth + 1)
     if not all(sides):
@@ -307,7 +307,7 @@ def _read_brackets(text: str, depth: int) -> Answer | None:
         return Sequence("{}", ())
     if text.startswith(r"\{") and text.endswith(r"\}"):
         return _set(text[2:-2], depth)
-    if text[0] not in "([" or text[-1] not in ")]" or not _closes_at_end(text, mixed=True):
+    if text[0] not in "([" or text[-1] not in ")]" or not closes_at_end(text, mixed=True):
         return None
     parts = split(text[1:-1], ",;")
     if len(parts) < 2:
@@ -429,7 +429,7 @@ def _quantity(number: str, unit: str) -> Value | None:
 
 def _as_text(text: str) -> Answer:
     plain = _TEXT_COMMAND.sub(lambda found: f" {found.group(1)} ", text)
-    if "\\" in plain or "^" in plain:
+    if ("\\" in plain or "^" in plain) and len(_PROSE_WORD.findall(plain)) < 4:
         return Unread(text)
     return Text(text_key(plain))
 
@@ -438,60 +438,6 @@ def text_key(text: str) -> str:
     """Return words as they are compared: case folded, one space, no article, no punctuation around."""
     words = re.sub(r"\s+", " ", text.casefold()).strip(" .,;:!?\"'()[]{}*")
     return re.sub(r"^(?:the|an|a) (?=\S)", "", words)
-
-
-def _levels(text: str) -> list[tuple[str, int]]:
-    """Return each character with its bracket depth; escaped braces count as brackets too."""
-    found, depth, skip = [], 0, False
-    for place, one in enumerate(text):
-        if skip:
-            skip = False
-            found.append((one, depth))
-            continue
-        if one == "\\" and place + 1 < len(text) and text[place + 1] in "{}":
-            depth += 1 if text[place + 1] == "{" else -1
-            found.append((one, max(depth, 1)))
-            skip = True
-            continue
-        if one in "([{":
-            depth += 1
-            found.append((one, depth))
-        elif one in ")]}":
-            found.append((one, max(depth, 1)))
-            depth = max(depth - 1, 0)
-        else:
-            found.append((one, depth))
-    return found
-
-
-def split(text: str, separators: str, *, thousands: bool = False) -> list[str]:
-    """Split at the separators that stand outside brackets; ``1,234`` stays whole where asked."""
-    parts: list[str] = []
-    current: list[str] = []
-    for place, (one, level) in enumerate(_levels(text)):
-        if level == 0 and one in separators and not (thousands and one == "," and _is_thousands(text, place)):
-            parts.append("".join(current))
-            current = []
-        else:
-            current.append(one)
-    return [*parts, "".join(current)]
-
-
-def _is_thousands(text: str, place: int) -> bool:
-    before = re.search(r"(?:^|[^\d])\d{1,3}(?:,\d{3})*\Z", text[:place])
-    return bool(before and re.match(r",\d{3}(?:,\d{3})*(?!\d|,\d)", text[place:]))
-
-
-def _closes_at_end(text: str, *, mixed: bool = False) -> bool:
-    """Return whether the bracket that opens ``text`` is the one that closes it."""
-    opening = "([{" if mixed else text[0]
-    closing = ")]}" if mixed else _CLOSERS.get(text[0], "")
-    depth = 0
-    for place, one in enumerate(text):
-        depth += (one in opening) - (one in closing)
-        if depth == 0:
-            return place == len(text) - 1
-    return False
 
 
 def readings(text: str) -> tuple[Answer, ...]:

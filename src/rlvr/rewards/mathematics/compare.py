@@ -30,6 +30,8 @@ from rlvr.rewards.mathematics.syntax import DEEPEST, Node
 from rlvr.rewards.mathematics.units import factor
 from rlvr.rewards.mathematics.values import NotRational, TooLarge, Undefined, approximate, equal, rational
 
+_INTEGER = re.compile(r"-?[0-9]{1,60}")
+
 
 def same(gold: str, answer: str, tolerance: float = 0.0) -> bool | None:
     """Return whether the text of an answer means the same as the gold's.
@@ -39,6 +41,8 @@ def same(gold: str, answer: str, tolerance: float = 0.0) -> bool | None:
         answer: Text that stood in the completion.
         tolerance: Relative difference up to which two constants are equal; 0 is exact.
     """
+    if not tolerance and _INTEGER.fullmatch(gold) and _INTEGER.fullmatch(answer):
+        return int(gold) == int(answer)
     spelled_gold, spelled = trimmed(surface(gold)), trimmed(surface(answer))
     if not spelled or not spelled_gold:
         return False
