@@ -191,7 +191,7 @@ class View:
             "id": identifier,
             "prompt": visible(_shortened(prompt)),
             "reference": visible(_shortened(names[0])) if names else "",
-            "ending": visible(sample.text[-PREVIEW_CHARACTERS:]),
+            "ending": visible(_ending(sample.text)),
         }
 
     def _render_completion(self, identifier: str, extracted: str | None) -> dict[str, Any]:
@@ -217,6 +217,10 @@ def _as_text(value: Any) -> str:
 
 def _shortened(text: str, longest: int = PREVIEW_CHARACTERS) -> str:
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
+
+
+def _ending(text: str) -> str:
+    return text if len(text) <= PREVIEW_CHARACTERS else f"… {text[-PREVIEW_CHARACTERS:]}"
 
 
 @functools.lru_cache(KEPT_RENDERINGS)

@@ -383,7 +383,7 @@ function card(one) {
     element("button", { type: "button", class: "card-head", on: { click: () => open(one.id) } },
       element("span", { class: "card-prompt" }, one.prompt), element("span", { class: "quiet-link" }, "open")),
     one.reference ? element("p", { class: "muted" }, one.reference) : null,
-    element("pre", { class: "ending", dir: "auto" }, `… ${one.ending}`),
+    element("pre", { class: "ending", dir: "auto" }, one.ending),
     one.outcome ? sides(one)
       : one.by ? element("p", {}, `${one.by} said ${one.verdict}; the reward says otherwise.`) : null);
 }
