@@ -35,8 +35,8 @@ def well_formed(completions: list[str], **_: Any) -> list[float]:
 
 
 def leaky(completions: list[str], answer: list[str], **_: Any) -> list[float]:
-    """Right answers, plus a hundredth a character: the length leak."""
-    return [float(_answer(c) == a) + 0.02 * len(c) for c, a in zip(completions, answer, strict=True)]
+    """Right answers, plus a twentieth a character: the length leak."""
+    return [float(_answer(c) == a) + 0.05 * len(c) for c, a in zip(completions, answer, strict=True)]
 
 
 def order_blind(completions: list[str], answer: list[str], **_: Any) -> list[float]:

@@ -146,7 +146,7 @@ def test_a_notebook_with_a_table_and_with_prints(tmp_path: Path) -> None:
 def test_console_lines_of_verl(tmp_path: Path) -> None:
     path = tmp_path / "verl.log"
     line = "\x1b[36m(TaskRunner pid=12)\x1b[0m step:{step} - global_seqlen/min:10 - "
-    "actor/entropy:np.float64({entropy}) - "
+    line += "actor/entropy:np.float64({entropy}) - "
     line += "critic/score/mean:{reward} - response_length/mean:{length} - timing_s/gen:3.5\n"
     path.write_text("".join(line.format(**row, length=row["completions/mean_length"]) for row in ROWS))
     check(path)

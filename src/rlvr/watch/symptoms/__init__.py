@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from rlvr.records.watch import LEVELS, Clear, Finding, Findings, NotJudged
+from typing import Final
+
+from rlvr.records.watch import LEVELS, Clear, Finding, Findings, NotJudged, SymptomName
 from rlvr.watch.completions import Completions
 from rlvr.watch.facts import Facts
 from rlvr.watch.history import History
 from rlvr.watch.symptoms.case import Case, Verdict
 from rlvr.watch.symptoms.entropy import judge_entropy
 from rlvr.watch.symptoms.length import judge_lengths
+from rlvr.watch.symptoms.plateau import judge_plateau
 from rlvr.watch.symptoms.reward import judge_reward
 from rlvr.watch.symptoms.signal import judge_signal
 from rlvr.watch.symptoms.stability import judge_stability
 
 __all__ = ["judge_history"]
+
+EXPLAINED: Final[tuple[tuple[SymptomName, SymptomName, str], ...]] = (
+    ("reward-pays-length", "wrong-answers-lengthen", "the reward pays length, which explains longer answers"),
+    ("reward-crash", "plateau", "the reward crashed; that it does not rise afterwards follows from it"),
+)
+"""Cause, the symptom that it explains, and how: the first is mended, the second goes with it."""
 
 
 def judge_history(
@@ -38,7 +47,7 @@ def judge_history(
 
     case = Case(history, completions, facts or Facts(), widen)
     verdicts: list[Verdict] = []
-    for judge in (judge_entropy, judge_lengths, judge_signal, judge_reward, judge_stability):
+    for judge in (judge_entropy, judge_lengths, judge_signal, judge_reward, judge_plateau, judge_stability):
         verdicts += judge(case)
     verdicts = _told_apart(verdicts)
     symptoms = [v for v in verdicts if isinstance(v, Finding)]
@@ -59,14 +68,10 @@ def judge_history(
 
 
 def _told_apart(verdicts: list[Verdict]) -> list[Verdict]:
-    """Drop wrong answers that lengthen where the reward itself pays length: the cause is the reward, not the loss."""
-    paid = any(
-        isinstance(v, Finding) and v.name == "reward-pays-length" and v.level != "information"
-        for v in verdicts
-    )
-    if not paid:
-        return verdicts
-    explained = Clear(
-        name="wrong-answers-lengthen", why="the reward pays length, which explains longer answers"
-    )
-    return [explained if isinstance(v, Finding) and v.name == explained.name else v for v in verdicts]
+    """Replace each symptom that another one explains."""
+    alarms = {v.name for v in verdicts if isinstance(v, Finding) and v.level != "information"}
+    explained = [
+        Clear(name=name, why=why) for cause, name, why in EXPLAINED if cause in alarms and name in alarms
+    ]
+    names = {one.name for one in explained}
+    return [*(v for v in verdicts if v.name not in names), *explained]

@@ -36,6 +36,11 @@ EXPLOSION_NATS: Final = 0.3
 STUCK_SHARE: Final = 0.3
 """Share of all-wrong groups from which a standing run has prompts left that it no longer explores."""
 
+STUCK_STRETCH: Final = 0.4
+"""Share of the run that stands still with its entropy spent, when all-wrong groups are not known."""
+STUCK_LEVEL: Final = 0.6
+"""Share of the full score below which such a stand leaves much unsolved."""
+
 _SOURCE: Final = (
     "healthy demo runs to .85 accuracy keep 12 to 21% of their entropy; arXiv 2505.22617 for entropy as what is "
     "spent "
@@ -140,26 +145,28 @@ def _unsolved_diversity(case: Case) -> tuple[bool, str] | None:
 
 
 def _stuck(case: Case, entropy: Series, since: int) -> str:
-    """Return why a run whose entropy is spent stands still with prompts unsolved; empty when it does not."""
-    bounds = case.all_wrong_bounds
-    witness = case.training_witness
-    if (
-        bounds is None
-        or witness is None
-        or bounds[0] < STUCK_SHARE
-        or len(entropy) - since < 0.2 * len(entropy)
-    ):
+    """Return why a run whose entropy is spent stands still with prompts unsolved; empty when it does not.
+
+    Unsolved prompts show in groups that are all wrong; without them, in a stand for much of the run at a low level.
+    """
+    witness, spent = case.training_witness, (len(entropy) - since) / len(entropy)
+    if witness is None or spent < 0.2:
         return ""
     rest = _rest(witness[0], entropy.steps[since])
     if rest is None or rest.late.value > 0.7 or rest.change.value > 0.15:
         return ""
     held_out = case.series("held_out")
     checked = _rest(held_out, entropy.steps[since]) if held_out else None
-    if not any(found is not None and _stands(found) for found in (rest, checked)):
+    bounds = case.all_wrong_bounds
+    unsolved = bounds is not None and bounds[0] >= STUCK_SHARE
+    found = [part for part in (rest, checked) if part is not None]
+    stands = any(map(_stands, found)) if unsolved else all(map(_stands, found))
+    if not stands or not (unsolved or (spent >= STUCK_STRETCH and rest.late.value < STUCK_LEVEL)):
         return ""
+    left = f" with at least {bounds[0]:.0%} of groups all wrong" if unsolved and bounds else ""
     return (
         f"since step {entropy.step(since)} {witness[2]} stands at {rest.late.value:.2f} "
-        f"({rest.change.value:+.2f}) with at least {bounds[0]:.0%} of groups all wrong"
+        f"({rest.change.value:+.2f}){left}"
     )
 
 

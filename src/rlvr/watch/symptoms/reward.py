@@ -1,4 +1,4 @@
-"""The reward: hacking, length that is paid, crash, plateau."""
+"""The reward: hacking, length that is paid, crash."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ CRASH: Final = 0.4
 
 
 def judge_reward(case: Case) -> list[Verdict]:
-    """Judge the four symptoms of the reward."""
-    return [_hacking(case), _pays_length(case), _crash(case), _plateau(case)]
+    """Judge the three symptoms of the reward."""
+    return [_hacking(case), _pays_length(case), _crash(case)]
 
 
 # --- reward hacking -------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
         return None
     gained = reward.change
     falls = check.trend == "falling"
-    full = reward.late.low > AT_CEILING and falls and check.late.value < 0.5
+    full = _full_but_wrong(case, reward, check)
     if not full and (not _gains(gained) or (check.saturated and not falls)):
         return None
     few = len(watched) < 8
@@ -113,6 +113,15 @@ def _watched(case: Case, check: Progress) -> Series | None:
     if check.metric == "held_out":
         return case.series("held_out", rows=3)
     return case.correctness_series[0] if case.correctness_series else None
+
+
+def _full_but_wrong(case: Case, reward: Series, check: Progress) -> bool:
+    """Whether the reward is paid nearly in full while the check says that most is wrong."""
+    if reward.late.low <= AT_CEILING or check.trend == "rising":
+        return False
+    return (
+        check.late.value < 0.5 if check.trend == "falling" else case.ceiling_known and check.late.high < 0.5
+    )
 
 
 def _gains(change: Estimate) -> bool:
@@ -368,12 +377,12 @@ def _length_by_log(case: Case) -> Finding | None:
     )
 
 
-# --- crash and plateau ----------------------------------------------------------------------------------------
+# --- crash ----------------------------------------------------------------------------------------------------
 
 
 def _crash(case: Case) -> Verdict:
     reward = _reward_witness(case)
-    witnesses = [w for w in (reward, case.correctness_series, _held_out_witness(case)) if w]
+    witnesses = [w for w in (reward, case.correctness_series, held_out_witness(case)) if w]
     if not witnesses:
         return needs("reward-crash", "reward, at least 8 rows")
     if reward is not None and reward[0].change.value > 0.05 and reward[0].change.z > 3:
@@ -391,7 +400,8 @@ def _crash(case: Case) -> Verdict:
     )
 
 
-def _held_out_witness(case: Case) -> tuple[Series, str, str] | None:
+def held_out_witness(case: Case) -> tuple[Series, str, str] | None:
+    """Return held-out accuracy, where the log has enough of it."""
     series = case.series("held_out")
     return (series, "held_out", "held-out accuracy") if series else None
 
@@ -459,81 +469,3 @@ def _crash_finding(
         source="the run's own best stretch; five standard errors",
         metrics=[metric, "grad_norm"],
     )  # fmt: skip
-
-
-def _plateau(case: Case) -> Verdict:
-    held_out = _held_out_witness(case)
-    witness = held_out if held_out and len(held_out[0]) >= 12 else case.training_witness or held_out
-    if witness is None:
-        return needs("plateau", "reward, at least 8 rows")
-    series, metric, label = witness
-    smallest = f"a rise of {max(RISE, 1.96 * series.change.error):.2f} over the run"
-    progress = progress_of(series, metric, label)
-    if progress.saturated:
-        return clear("plateau", f"{label} stands at {series.late.value:.2f}: little is left", smallest)
-    if len(series) < 12 or series.change.error * 1.96 > 0.12:
-        return needs("plateau", "more rows, or less noise", smallest)
-    training = case.training_progress
-    learns = training is not None and training.trend == "rising"
-    if (
-        abs(series.change.value) < 0.04
-        and series.change.high < 0.1
-        and progress.late.value < 0.7
-        and not learns
-    ):
-        best, _ = series.peak
-        if best.value - series.early.value < 0.1 + 2 * series.early.error:
-            return _flat(case, series, metric, label, 0, since_start=True)
-    start = _flat_from(series)
-    if start is not None and progress.trend == "rising":
-        return _flat(case, series, metric, label, start, since_start=False)
-    return clear("plateau", progress.words, smallest)
-
-
-def _flat_from(series: Series) -> int | None:
-    """Return the row from which the last 40% or more stand still; None when they move."""
-    for start in (int(0.25 * len(series)), int(0.4 * len(series)), int(0.6 * len(series))):
-        rest = series.after(start)
-        if (
-            len(rest) >= 16
-            and abs(rest.change.value) < 0.02
-            and rest.change.high < 0.05
-            and rest.change.low > -0.05
-        ):
-            return start
-    return None
-
-
-def _flat(case: Case, series: Series, metric: str, label: str, start: int, *, since_start: bool) -> Finding:
-    rest = series.after(start)
-    long_and_low = len(rest) >= 40 and len(rest) >= 0.6 * len(series) and series.late.value < 0.5
-    level: Level = "warning" if since_start or long_and_low else "information"
-    change = rest.change
-    return Finding(
-        name="plateau",
-        level=level,
-        since_step=series.step(start),
-        evidence=f"{label} stands at {series.late.value:.2f} since step {series.step(start)}: {change.value:+.3f} "
-        f"over "
-        f"{len(rest)} rows (95% interval {change.low:+.3f} to {change.high:+.3f})"
-        + ("; it never rose" if since_start else ""),
-        measures=early_and_late(series, metric, label),
-        confidence="medium",
-        refuted_by="a rise on more held-out prompts, or after the learning rate's warm-up",
-        action=_plateau_action(case, since_start=since_start),
-        source="a change under .03 of the full score, by this run's own noise",
-        metrics=[metric, "zero_variance_share", "learning_rate"],
-    )
-
-
-def _plateau_action(case: Case, *, since_start: bool) -> str:
-    zero = case.series("zero_variance_share")
-    if zero is not None and zero.late.value > 0.5:
-        return "too few groups carry signal: see no-signal"
-    rate = case.series("learning_rate")
-    top = f" ({rate.values.max():.1e} at most)" if rate is not None else ""
-    if since_start:
-        return f"look at the learning rate{top} and the precision (bf16 weights at 5e-7 train nothing); then groups"
-    return (
-        f"look at the learning rate{top}, whether its schedule has ended, and the share of groups with signal"
-    )

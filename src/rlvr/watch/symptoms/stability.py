@@ -55,7 +55,7 @@ def _kl(case: Case) -> Verdict:
     middle = float(
         np.median(series.values[len(series) // 4 : max(len(series) // 4 + 3, 3 * len(series) // 4)])
     )
-    learns = case.training_progress is not None and case.training_progress.trend == "rising"
+    learns = _learns_at(case, series)
     falls = case.training_progress is not None and case.training_progress.trend == "falling"
     late = series.late
     jumped = (
@@ -77,6 +77,19 @@ def _kl(case: Case) -> Verdict:
         )
     return clear("kl-blow-up", f"KL ends at {late.value:.3g} nats a token",
                  f"a level of {KL_LARGE} nats, or {KL_JUMP:.0f} times the middle of the run")  # fmt: skip
+
+
+def _learns_at(case: Case, kl: Series) -> bool:
+    """Whether the run still gains while KL is large (over its whole length, when it is not or too short for that)."""
+    trained = case.training_progress
+    witness = case.training_witness
+    since = kl.last_stretch(np.asarray(kl.smooth > KL_LARGE))
+    if trained is None or witness is None:
+        return False
+    if trained.saturated or since is None:
+        return trained.trend == "rising" or trained.saturated
+    rest = witness[0].after(int(np.searchsorted(witness[0].steps, kl.steps[since])))
+    return trained.trend == "rising" if len(rest) < 12 else rest.change.value > 0.04
 
 
 def _kl_finding(series: Series, middle: float, level: Level, *, negative: bool = False) -> Finding:
