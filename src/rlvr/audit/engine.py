@@ -20,6 +20,8 @@ from rlvr.records.audit import Finding, NotChecked, RewardAudit, Severity
 
 BUDGET_S = 15.0
 ATTACK_ROWS = 8
+TRACEABLE_S = 0.004
+"""Longest usual call whose lines are traced: tracing slows a large library down a hundredfold."""
 
 
 class Audit:
@@ -163,7 +165,7 @@ class Audit:
     def _causing_line(self, trial: Trial) -> int | None:
         """Return the first line that ran for the exposing completion but not for a plainly wrong one."""
         form, wrong = self.profile.form, self.profile.wrongs.get(trial.row)
-        if form is None or not wrong or not self.facts.file or self.session.seconds_left <= 0:
+        if form is None or not wrong or not self.facts.file or self.session.seconds_per_call > TRACEABLE_S:
             return None
         calls = [([trial.row], [trial.text]), ([trial.row], [form(wrong[0])])]
         results = self.session.sequence(calls, trace=True)

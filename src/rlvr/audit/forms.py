@@ -290,19 +290,22 @@ def _from_patterns(source: Source) -> list[Form]:
     return found
 
 
-def best_forms(paid: Iterable[tuple[Form, float]], limit: int = 3) -> list[Form]:
+def best_forms(paid: Iterable[tuple[Form, float]], limit: int = 3, *, boxed: bool = False) -> list[Form]:
     """Return the best-paid forms: hinted ones first, then plainer ones.
 
     Args:
         paid: Forms with their mean score.
         limit: How many to return at most.
+        boxed: Whether a box comes before plain text, as is usual for formulas.
     """
     entries = list(paid)
     if not entries:
         return []
     top = max(score for _, score in entries)
     best = [form for form, score in entries if score >= top - 1e-9]
-    return sorted(best, key=lambda form: (not form.hinted, form.rank))[:limit]
+    return sorted(best, key=lambda form: (not form.hinted, boxed and "boxed" not in form.name, form.rank))[
+        :limit
+    ]
 
 
 def distinct(forms: Sequence[Form]) -> list[Form]:

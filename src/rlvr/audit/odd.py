@@ -212,7 +212,7 @@ def _report_slow(audit: Audit, row: int, text: str, result: Result) -> bool:
     again = audit.session.sequence([([row], [text])], clock=CALL_SECONDS)[0]
     if again.kind == "scores" and again.seconds <= SLOW_S:
         return False
-    result = again
+    result = result if again.kind == "skipped" else again
     what = result.message if result.kind == "hang" else f"it took {result.seconds:.1f} s"
     audit.report(
         "fast_enough",

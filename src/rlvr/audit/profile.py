@@ -135,6 +135,8 @@ def _try_forms(profile: Profile, session: Session, rows: Sequence[int], forms: S
     for number, row in enumerate(rows):
         candidates = candidate_answers(profile, session, row)[:6]
         best = max(totals.values())
+        if session.seconds_per_call < SLOW_CALL_S and not number:
+            session.singles((row, form(candidate)) for form in forms for candidate in candidates)
         for place, form in enumerate(forms):
             if number and totals[place] < best - EPSILON:
                 continue
@@ -142,9 +144,8 @@ def _try_forms(profile: Profile, session: Session, rows: Sequence[int], forms: S
                 totals[place] = float("-inf") if number == 0 else totals[place]
                 continue
             totals[place] += _best_score(session, row, form, candidates)
-    return best_forms(
-        [(forms[place], total) for place, total in totals.items() if total > float("-inf")], limit=6
-    )
+    paid = [(forms[place], total) for place, total in totals.items() if total > float("-inf")]
+    return best_forms(paid, limit=6, boxed=profile.kind in ("latex", "fraction"))
 
 
 def _settled(session: Session, totals: dict[int, float], place: int) -> bool:

@@ -104,6 +104,9 @@ def check_batches(audit: Audit) -> None:
     if first.kind != "scores":
         _batch_failed(audit, batch, first)
         return
+    if second.kind != "scores" or third.kind != "scores":
+        audit.leave_out("deterministic", f"a repeated batch gave {second.message or third.message}")
+        return
     _mutation(audit, batch, (first, second, third))
     if not _right_length(audit, batch, first):
         return
@@ -233,6 +236,9 @@ def _deterministic(audit: Audit, batch: Batch, results: Sequence[Result]) -> boo
     """Report jitter or memory; returns whether the same batch always got the same scores."""
     repeated = all(_same(results[0].scores, one.scores) for one in results[1:])
     fresh = audit.session.sequence([batch])[0]
+    if fresh.kind != "scores":
+        audit.leave_out("deterministic", f"a fresh process gave {fresh.message}")
+        return False
     if repeated and _same(results[0].scores, fresh.scores):
         return not _depends_on_hash_or_time(audit, batch, results[0])
     seeded = audit.session.sequence([batch, batch, batch], seed=0)
@@ -282,7 +288,7 @@ def _depends_on_hash_or_time(audit: Audit, batch: Batch, first: Result) -> bool:
     if audit.source.calls & {"hash", "id"} or audit.source.calls_any("__hash__"):
         with audit.other_process(hash_seed="77") as session:
             other = session.sequence([batch])[0]
-        if not _same(first.scores, other.scores):
+        if other.kind == "scores" and not _same(first.scores, other.scores):
             _jitter(audit, batch, (first, other), "hash() of a text differs from process to process")
             return True
     if audit.source.calls_any(*TIME_CALLS):

@@ -25,6 +25,8 @@ from rlvr.errors import ConfigError, InfrastructureError, did_you_mean
 
 LOAD_SECONDS = 120.0
 CALL_SECONDS = 2.5
+PATIENCE = 4
+"""Times the clock that a worker may take while it waits for the CPU."""
 Kind = Literal["scores", "exception", "exit", "hang", "crash", "shape", "skipped"]
 
 
@@ -103,7 +105,7 @@ class Result:
         bad: Position to what stood there instead of a finite number.
         message: What was raised or returned, in words.
         line: Line of the user's file, where it is known.
-        seconds: Time of the call.
+        seconds: Time of the call: CPU time, or wall time where the call mostly waited.
         mutated: Whether its inputs differ afterwards.
         canary: What a completion wrote when it was executed; empty when it was not.
         lines: Lines of the user's file that ran, when asked for.
@@ -142,6 +144,7 @@ class Runner:
         self.folder = Path(tempfile.mkdtemp(prefix="rlvr-audit-"))
         self.calls = 0
         self._forking = threading.Lock()
+        self._live: set[int] = set()
         self._control, other = socket.socketpair()
         try:
             self._process = self._start(other)
@@ -217,7 +220,15 @@ class Runner:
                 f"the process that holds the reward is gone ({self._log()})",
                 fix="run it again",
             )
-        return ours, int(json.loads(hello)["pid"])
+        pid = int(json.loads(hello)["pid"])
+        self._live.add(pid)
+        return ours, pid
+
+    def end(self, pid: int) -> None:
+        """End one worker and whatever it started."""
+        self._live.discard(pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
 
     def warm(self, requests: Sequence[Mapping[str, Any]], clock: float) -> list[Result]:
         """Run calls in a worker of their own and load, for all later workers, what they imported."""
@@ -243,6 +254,8 @@ class Runner:
 
     def close(self) -> None:
         """End every process and remove the working folder."""
+        for pid in list(self._live):
+            self.end(pid)
         self._control.close()
         process = getattr(self, "_process", None)
         if process is not None:
@@ -264,6 +277,7 @@ class Worker:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
         self._connection, self._pid = runner.fork()
+        self.calls = 0
 
     @property
     def pid(self) -> int:
@@ -277,6 +291,7 @@ class Worker:
         """
         results: list[Result] = []
         hangs = 0
+        self.calls += len(requests)
         while len(results) < len(requests):
             if hangs > 1:
                 skipped = Result("skipped", message="after two hangs")
@@ -295,7 +310,7 @@ class Worker:
         try:
             child.send(self._connection, pickle.dumps({"calls": list(requests)}))
             for _ in requests:
-                data = child.receive(self._connection)
+                data = self._patient_receive(clock)
                 if data is None:
                     return [*results, Result("crash", message="the process ended")]
                 results.append(_decoded(json.loads(data)))
@@ -309,6 +324,22 @@ class Worker:
         except (OSError, ValueError):
             return [*results, Result("crash", message="the process ended")]
         return results
+
+    def _patient_receive(self, clock: float) -> bytes | None:
+        """Receive an answer; a worker that wants to run but gets little CPU, on a busy machine, may take longer.
+
+        Raises:
+            TimeoutError: The worker had its time.
+        """
+        before = _cpu_seconds(self._pid)
+        for _ in range(PATIENCE):
+            try:
+                return child.receive(self._connection)
+            except TimeoutError:
+                running, spent = _is_running(self._pid), _cpu_seconds(self._pid) - before
+                if not running or spent > 0.6 * clock:
+                    raise
+        raise TimeoutError
 
     def run_and_list(
         self, requests: Sequence[Mapping[str, Any]], clock: float
@@ -334,8 +365,7 @@ class Worker:
         self._connection, self._pid = self.runner.fork()
 
     def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGKILL)
+        self.runner.end(self._pid)
 
     def close(self) -> None:
         """End this worker and whatever it started."""
@@ -347,6 +377,23 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of a process after its name: state first; empty where there is no /proc."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0
+
+
+def _is_running(pid: int) -> bool:
+    return _stat(pid)[:1] == ["R"]
 
 
 def _decoded(answer: Mapping[str, Any]) -> Result:

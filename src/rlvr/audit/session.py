@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlvr.audit.rows import REFERENCE_NAMES, AuditRow
-from rlvr.audit.runner import CALL_SECONDS, Facts, Result, Runner
+from rlvr.audit.runner import CALL_SECONDS, Facts, Result, Runner, Worker
 from rlvr.rewards.contract import TRAINER_KEYWORDS
 
 COMPLETION_NAMES = (
@@ -30,7 +30,9 @@ COMPLETION_NAMES = (
 )
 BATCH_S = 3.0
 WARM_S = 10.0
-COLD_S = 0.1
+COLD_S = 0.02
+FRESH_CALLS = 64
+"""Calls after which a worker is replaced by a fresh one, so that a reward with a memory spoils little."""
 STICKY_CALLS = 400
 AT_ONCE = 4
 """Workers at the same time, where each mostly waits for a process of its own."""
@@ -134,6 +136,7 @@ class Session:
         self._workers: set[str] = set()
         self.hangs = 0
         self.sticky = False
+        self._worker: Worker | None = None
         self.first_call_s = 0.0
 
     @property
@@ -220,7 +223,7 @@ class Session:
         for group in [[pair] for pair in new] if isolated else _chunks(new, size):
             if self.seconds_left <= 0:
                 break
-            self._score(group, clock)
+            self._score(group, clock, isolated=isolated)
         skipped = Result("skipped", message="the audit's time was used up")
         return [self._known.get(pair, skipped) for pair in wanted]
 
@@ -255,15 +258,29 @@ class Session:
 
     def _one(self, pair: tuple[int, str], clock: float) -> None:
         if self.seconds_left > 0:
-            self._score([pair], clock)
+            self._score([pair], clock, isolated=True)
 
-    def _score(self, pairs: Sequence[tuple[int, str]], clock: float) -> None:
+    def _standing_worker(self) -> Worker:
+        """Return the worker that scores one completion after the other; it is renewed now and then."""
+        limit = STICKY_CALLS if self.sticky else FRESH_CALLS
+        if self._worker is not None and self._worker.calls >= limit:
+            self._worker.close()
+            self._worker = None
+        if self._worker is None:
+            self._worker = self.runner.worker()
+        return self._worker
+
+    def _score(self, pairs: Sequence[tuple[int, str]], clock: float, *, isolated: bool = False) -> None:
         started = time.monotonic()
         wanted = clock
         clock = min(clock, CALL_SECONDS / 4) if self.hangs > 2 else min(clock, max(self.seconds_left, 0.5))
         clock += 2 * self.first_call_s
-        with self.runner.worker() as worker:
-            results = worker.run([self.request([row], [text]) for row, text in pairs], clock)
+        requests = [self.request([row], [text]) for row, text in pairs]
+        if isolated:
+            with self.runner.worker() as worker:
+                results = worker.run(requests, clock)
+        else:
+            results = self._standing_worker().run(requests, clock)
         if clock < wanted and self.seconds_left <= 0:  # cut short by the deadline: nothing is known
             results = [_cut_short(result) for result in results]
         for pair, result in zip(pairs, results, strict=True):
@@ -286,6 +303,8 @@ class Session:
         self, calls: Sequence[tuple[Sequence[int], Sequence[str]]], clock: float = 0.0, **options: Any
     ) -> list[Result]:
         """Run whole batches in one fresh worker, in order; the default clock follows the usual time of a call."""
+        if self.seconds_left <= 0:
+            return [Result("skipped", message="the audit's time was used up")] * len(calls)
         if not clock:
             longest = max(len(texts) for _, texts in calls)
             clock = max(BATCH_S, 4 * longest * self.seconds_per_call) + 2 * self.first_call_s

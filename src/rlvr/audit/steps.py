@@ -38,7 +38,7 @@ def settle_form_of_completions(audit: Audit) -> None:
     texts = [(0, PROSE), (0, "\\boxed{42} <answer>42</answer>")]
     session.warm_up(texts)
     first = session.singles(texts)
-    if any(result.kind == "scores" for result in first):
+    if any(result.kind in ("scores", "hang") for result in first):
         return
     session.with_chat(not session.convention.chat)
     second = session.singles(texts)
@@ -314,7 +314,8 @@ def attack_answers(audit: Audit) -> None:
         audit.run(json_trials(profile, session, rows))
     if profile.kind != "code":
         audit.run(stuffing_trials(profile, session, rows[:4]))
-        audit.run(equal_expression_trials(profile, rows))
+        if profile.source.calls_any("eval", "exec", "sympify", "parse_expr", "evaluate"):
+            audit.run(equal_expression_trials(profile, rows))
 
 
 def _attack_without_answers(audit: Audit) -> None:

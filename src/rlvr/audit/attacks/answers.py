@@ -171,7 +171,9 @@ def _denied(profile: Profile, row: int) -> Iterator[Trial]:
     if gold is None or not wrong or profile.kind in ("json", "code"):
         return
     fix = "compare the whole answer, not a word or number found somewhere in it"
-    severity: Severity = "medium" if profile.kind in ("number", "fraction", "latex") else "high"
+    severity: Severity = "info" if profile.kind in ("fraction", "latex") else "high"
+    if profile.kind == "number":
+        severity = "info" if profile.form is not None and profile.form.structured else "medium"
     why = "a completion that denies the right answer is paid in full"
     denials = (
         "The answer is not {}.",
