@@ -83,13 +83,27 @@ def expected_answer(rubric: str) -> str | None:
     return found["gold"].strip("\"'` ")
 
 
+def _last_statement(visible: str) -> list[str]:
+    """Return what the last sentence of an unmarked text says that something is, as in *so the total is 42*."""
+    if find_answer(visible).why.startswith(("behind", "inside", "boxed")) or "\\boxed" in visible:
+        return []
+    sentences = [one for one in re.split(r"(?<=[.!?])\s+|\n+", visible.strip()) if one.strip()]
+    found = (
+        re.fullmatch(r".*\b(?:is|are|equals|get|gives)\s+(\S[^.!?]{0,30})[.!?]*", sentences[-1].strip())
+        if sentences
+        else None
+    )
+    return [found.group(1)] if found else []
+
+
 def decided_by_program(visible: str, gold: str) -> Verdict:
     """Judge whether the final answer of a text is ``gold``: as mathematics, else as words."""
     reader = Math()
     if reader.check_reference(gold) is None:
-        verdict = reader.verdict(visible, gold)
-        if verdict.accepted or verdict.outcome is Outcome.INFRASTRUCTURE:
-            return verdict
+        for text in (visible, *_last_statement(visible)):
+            verdict = reader.verdict(text, gold)
+            if verdict.accepted or verdict.outcome is Outcome.INFRASTRUCTURE:
+                return verdict
     answer = find_answer(visible).text
     words: Any = Exact(tag="").verdict(answer or visible, gold)
     if words.accepted:

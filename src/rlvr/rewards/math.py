@@ -28,6 +28,8 @@ class Math(Builtin):
     sympy; formulas beyond that (integrals, sums, limits) by math-verify's parser and sympy in a child that is
     killed after ``timeout`` seconds.
 
+    A list of references accepts any of them.
+
     Attributes:
         timeout: Wall clock of one comparison in a child, in seconds; an answer that needs longer is wrong.
         tolerance: Relative difference up to which two constants are equal; 0 (exact) by default, so that a

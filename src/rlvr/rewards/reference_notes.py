@@ -134,7 +134,7 @@ assert reward(prompts=["?"], completions=[r"so \boxed{\frac{1}{2}}"], answer=["0
             "unclosed, empty and missing answers",
             "several answers where one is asked",
             "rounded values",
-            "numbers beyond 100,000 bits and brackets beyond 60 levels",
+            "answers of over 1,500 characters, numbers beyond 100,000 bits, brackets beyond 60 levels",
             "what cannot be decided within `timeout`",
         ),
         limits=(

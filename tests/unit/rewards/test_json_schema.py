@@ -59,7 +59,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS, VALUES)
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_compiled_checks_agree_with_the_library(schema: dict[str, Any], value: Any) -> None:
     assert (compiled(schema)(value) == "") is Draft202012Validator(schema).is_valid(value)
 

@@ -104,7 +104,7 @@ _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
 @lru_cache(maxsize=8192)
 def surface(text: str) -> str:
     """Return ``text`` in the canonical spelling, stripped; ``""`` when it is longer than :data:`LONGEST`."""
-    text = text.strip()
+    text = text.strip().strip("*").strip()  # bold of Markdown
     if len(text) > LONGEST:
         return ""
     if _PLAIN.fullmatch(text):

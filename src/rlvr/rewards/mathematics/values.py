@@ -182,11 +182,16 @@ def points(names: frozenset[str], count: int) -> list[dict[str, Fraction]]:
     return found
 
 
+_INFINITE = frozenset({("const", "inf"), ("neg", ("const", "inf"))})
+
+
 @lru_cache(maxsize=8192)
 def equal(left: Node, right: Node) -> bool | None:
     """Return whether two expressions are equal; None when this cannot be told here."""
     if left == right:
         return True
+    if _INFINITE & {left, right}:
+        return False
     names = variables(left) | variables(right)
     if len(names) > 12:
         return None
