@@ -1,4 +1,4 @@
-"""Uniform numbers that belong to one completion: they depend on its prompt, place and seed, on nothing else."""
+"""Random keys that belong to one completion: they depend on its prompt, place and seed, on nothing else."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def completion_seed(seed: int, prompt: Sequence[Message], temperature: float, in
     return int.from_bytes(digest.digest()[:16], "big")
 
 
-def uniforms(seed: int, size: int) -> NDArray[numpy.float64]:
-    """Return ``size`` numbers in [0, 1), one a token (counter-based: Salmon et al. 2011, Philox)."""
+def token_keys(seed: int, size: int) -> NDArray[numpy.int64]:
+    """Return ``size`` 64-bit keys, one a token (counter-based: Salmon et al. 2011, Philox)."""
     import numpy
 
-    return numpy.random.Generator(numpy.random.Philox(key=seed)).random(size)
+    return numpy.random.Generator(numpy.random.Philox(key=seed)).integers(-(2**63), 2**63, size=size)

@@ -1,8 +1,10 @@
 """Samples with transformers: batched, and the same for a seed whatever stands beside a prompt in its batch.
 
-Each completion has its own uniform numbers, one a token, and a token is drawn by inverting the cumulative
-distribution; ``generate`` then only takes the largest score. A resumed or differently batched run draws the same
-completions, up to the rounding of batched matrix products.
+Each completion has its own random keys, one a token, from which every word of the vocabulary gets its own exponential
+waiting time; the word with the shortest time over its probability is the draw (the exponential race, the same as
+Gumbel-max), and ``generate`` only takes the largest score. A resumed or differently batched run draws the same
+completions, but where rounding of batched matrix products turns a race that was a dead heat. Inverting the cumulative
+distribution instead would let such rounding move every draw from the long tail.
 """
 
 # ruff: noqa: N803, N806  (B batch, T time, V vocabulary: shapes in names)
@@ -18,13 +20,13 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, LogitsProcessor
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, GenerationConfig, LogitsProcessor
 
 from rlvr.errors import ConfigError, DataError, InfrastructureError
 from rlvr.generate import Generated, Progress
 from rlvr.generate.location import Location, load_failed, locate
 from rlvr.generate.network import stay_offline_when_unreachable
-from rlvr.generate.randomness import completion_seed, uniforms
+from rlvr.generate.randomness import completion_seed, token_keys
 from rlvr.generate.threads import TINY_PARAMETERS, fit_threads
 from rlvr.records.samples import Message
 from rlvr.task.prompt import no_template, plain_text
@@ -34,6 +36,25 @@ TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|endoftex
 
 TINY_BATCH = 512
 """Completions at once for a model so small that the overhead of a step outweighs its arithmetic."""
+
+
+PLAIN_CACHE = frozenset(
+    {
+        "llama",
+        "mistral",
+        "mixtral",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "gemma",
+        "gemma2",
+        "phi3",
+        "olmo2",
+    }
+    | {"smollm3", "granite"}
+)
+"""Model types known to take a filled cache; others read a prompt once for each of its completions."""
 
 
 class TransformersGenerator:
@@ -180,14 +201,38 @@ class TransformersGenerator:
             eos_token_id=self.stop_tokens,
             pad_token_id=self.pad_token,
         )
+        tokens_BT, mask_BT = tokens_BT.to(device), mask_BT.to(device)
         with torch.inference_mode():
             out_BT = self.network.generate(
-                input_ids=tokens_BT.to(device),
-                attention_mask=mask_BT.to(device),
+                input_ids=tokens_BT,
+                attention_mask=mask_BT,
+                past_key_values=self._read_once(batch, tokens_BT, mask_BT),
                 logits_processor=processors,
                 generation_config=settings,
             )
         return self._decode(out_BT[:, width:].tolist(), max_tokens)
+
+    def _read_once(self, batch: list[_Job], tokens_BT: torch.Tensor, mask_BT: torch.Tensor) -> Any:
+        """Return a cache of the prompts, each read once however many completions it gets; None: read them all."""
+        first: dict[int, int] = {}
+        for row, job in enumerate(batch):
+            first.setdefault(job.place, row)
+        if len(first) == len(batch) or tokens_BT.shape[1] < 2 or not _keeps_plain_cache(self.network):
+            return None
+        rows_U = torch.tensor(list(first.values()), device=tokens_BT.device)
+        mask_UT = mask_BT[rows_U, :-1]
+        cache = DynamicCache(config=self.network.config)
+        self.network(
+            input_ids=tokens_BT[rows_U, :-1],
+            attention_mask=mask_UT,
+            position_ids=(mask_UT.cumsum(-1) - 1).clamp(min=0),
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        places = {place: number for number, place in enumerate(first)}
+        cache.batch_select_indices(torch.tensor([places[job.place] for job in batch], device=rows_U.device))
+        return cache
 
     def _decode(self, rows: list[list[int]], max_tokens: int) -> list[Generated]:
         ends = [
@@ -210,34 +255,51 @@ class _Job:
 
 
 class _Draw(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
-    """Leaves one token a row: the one where the cumulative probability passes the row's uniform number."""
+    """Leaves one token a row: the winner of the row's exponential race."""
 
     def __init__(
         self, batch: list[_Job], width: int, temperature: float, top_p: float, max_tokens: int, device: Any
     ) -> None:
         self.width, self.temperature, self.top_p = width, temperature, top_p
-        drawn = torch.stack([torch.from_numpy(uniforms(job.seed, max_tokens)) for job in batch])
-        self.uniform_BT = drawn.to(device)
+        keys = torch.stack([torch.from_numpy(token_keys(job.seed, max_tokens)) for job in batch])
+        self.key_BT = keys.to(device)
+        self.offset_V: torch.Tensor | None = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         step = input_ids.shape[1] - self.width
-        # float64: over 150,000 tokens a float32 sum is off by more than rare tokens weigh.
-        precise = torch.float32 if scores.device.type == "mps" else torch.float64
-        share_BV = torch.softmax(scores.to(precise) / self.temperature, dim=-1)
-        order_BV = None
+        share_BV = torch.softmax(scores.float() / self.temperature, dim=-1)
         if self.top_p < 1:
-            share_BV, order_BV = _nucleus(share_BV, self.top_p)
-        total_BV = share_BV.cumsum(dim=-1)
-        target_B = self.uniform_BT[:, step : step + 1].to(precise) * total_BV[:, -1:]
-        place_B = torch.searchsorted(total_BV, target_B, right=True).clamp(max=share_BV.shape[1] - 1)
-        token_B = place_B if order_BV is None else order_BV.gather(1, place_B)
+            share_BV = _nucleus(share_BV, self.top_p)
+        if self.offset_V is None:
+            self.offset_V = torch.arange(scores.shape[-1], device=scores.device) * _GAMMA
+        wait_BV = _exponential(self.key_BT[:, step : step + 1] + self.offset_V)
+        token_B = (share_BV / wait_BV.clamp(min=1e-30)).argmax(dim=-1, keepdim=True)
         return torch.full_like(scores, -torch.inf).scatter_(1, token_B, 0.0)
 
 
-def _nucleus(share_BV: torch.Tensor, top_p: float) -> tuple[torch.Tensor, torch.Tensor]:
+_GAMMA, _FIRST, _SECOND = -7046029254386353131, -4658895280553007687, -7723592293110705685
+"""Constants of SplitMix64 (Steele, Lea and Flood 2014), as signed 64-bit integers."""
+
+
+def _exponential(state_BV: torch.Tensor) -> torch.Tensor:
+    """Return exponential numbers of mean 1, one for each 64-bit state, by SplitMix64's mixing."""
+    mixed_BV = (state_BV ^ _shifted(state_BV, 30)) * _FIRST
+    mixed_BV = (mixed_BV ^ _shifted(mixed_BV, 27)) * _SECOND
+    mixed_BV = _shifted(mixed_BV ^ _shifted(mixed_BV, 31), 11)  # 53 bits
+    # Short waits decide, and float32 keeps them exact in this form.
+    part_BV = (mixed_BV.float() * 2.0**-53).clamp(1e-30, 1 - 2.0**-24)
+    return -torch.log1p(-part_BV)
+
+
+def _shifted(value: torch.Tensor, bits: int) -> torch.Tensor:
+    # Integers are signed: without the mask a shift to the right would draw the sign in.
+    return (value >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _nucleus(share_BV: torch.Tensor, top_p: float) -> torch.Tensor:
     ordered_BV, order_BV = share_BV.sort(dim=-1, descending=True)
     before_BV = ordered_BV.cumsum(dim=-1) - ordered_BV
-    return ordered_BV.masked_fill(before_BV >= top_p, 0.0), order_BV
+    return torch.zeros_like(share_BV).scatter_(1, order_BV, ordered_BV.masked_fill(before_BV >= top_p, 0.0))
 
 
 def _load(location: Location, base: Path) -> tuple[Any, Any]:
@@ -324,6 +386,17 @@ def _stop_tokens(network: Any, tokenizer: Any) -> list[int]:
             expected="eos_token in the tokenizer, or eos_token_id in generation_config.json",
         )
     return stops
+
+
+def _keeps_plain_cache(network: Any) -> bool:
+    """Return whether the model keeps keys and values alone, layer by layer, so that rows can be repeated."""
+    if getattr(network, "_is_stateful", False):
+        return False
+    config = network.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    return (
+        kinds <= {"full_attention", "sliding_attention"} and getattr(config, "model_type", "") in PLAIN_CACHE
+    )
 
 
 def _parameters(network: Any) -> int:
