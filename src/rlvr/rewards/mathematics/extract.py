@@ -38,7 +38,8 @@ _NUMBER_LIKE = re.compile(
     r"\**\s*(?:[$€£]\s*)?(?:\\\$\s*)?[-+−(\[{]?\s*(?:[$€£]\s*)?(?:[\d.]|\\(?:frac|dfrac|sqrt|pi|boxed|\())"
 )
 _NAMED = re.compile(
-    r"(?:\b(?:final|correct|the)\s+)?\banswers?(?:\s+to\s+[^.\n]{1,60}?)?\**\s*(?:\bis\b|\bare\b|:|=|\bequals\b)\s*\**\s*:?\s*",
+    r"(?:^|\n)\s*(?:#+\s*|\*\*)(?:final\s+)?answer\s*\**\s*:?\s*\**\s*\n+\s*"
+    r"|(?:\b(?:final|correct|the)\s+)?\banswers?(?:\s+to\s+[^.\n]{1,60}?)?\**\s*(?:\bis\b|\bare\b|:|=|\bequals\b)\s*\**\s*:?\s*",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(

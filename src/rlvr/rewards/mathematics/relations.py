@@ -22,6 +22,7 @@ _LABEL = re.compile(
     r"[A-Za-z](?:_\{?\w+\}?)?'*"  # x, x_1, y'
     r"|\\(?:alpha|beta|gamma|theta|lambda|phi|mu|sigma|omega|Delta|delta|rho|tau)(?:_\{?\w+\}?)?"
     r"|[A-Za-z]{1,2}\s*\(\s*[A-Za-z0-9,. +\-\\<>≤≥=|]+\s*\)"  # f(x), P(A)
+    r"|\(\s*[A-Za-z](?:\s*,\s*[A-Za-z])+\s*\)|\\frac\s*\{\s*d\s*[a-z]\s*\}\s*\{\s*d\s*[a-z]\s*\}"  # (x, y), dy/dx
     r"|\\text\{[^{}]*\}|[A-Z]{2,4}|[A-Za-z ]{4,40}|\\angle\s*[A-Z]{1,3}|\|?[A-Z]{2}\|?"
 )
 _MIRROR = {"<": ">", ">": "<", "≤": "≥", "≥": "≤", "=": "=", "≠": "≠", "≈": "≈"}

@@ -227,7 +227,7 @@ class _Parser:
             parts, after = [self.peek().text, self.peek(2).text], self.place + 3
         else:
             return whole
-        if len(parts) == 2 and all(part.isdigit() for part in parts) and 0 < int(parts[0]) < int(parts[1]):
+        if len(parts) == 2 and all(part.isdigit() for part in parts) and int(parts[0]) < int(parts[1]):
             self.place = after
             return whole + Fraction(int(parts[0]), int(parts[1]))
         return whole
