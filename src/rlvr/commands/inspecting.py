@@ -68,7 +68,7 @@ def _gate_sitting(
     pool = rescored_pool(chain.base) if rescore else gate_pool(chain)
     why = "as asked" if start_over else outdated(files, chain.fingerprints, pool.rows)
     if why and files.start_over():
-        say(f"earlier labels were put aside ({why}); they stay the reward's tests")
+        say(f"earlier labels were put aside: {why}; those of a person stay the reward's tests")
     require_enough(pool.samples, pool.scores, LEAST_READINGS)
     sampling, gate = chain.config.sampling, chain.config.gates.inspect
     return _sitting(
