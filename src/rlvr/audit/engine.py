@@ -18,7 +18,7 @@ from rlvr.audit.source import Source, read_source
 from rlvr.audit.trials import Group, Trial, run_trials
 from rlvr.records.audit import Finding, NotChecked, RewardAudit, Severity
 
-BUDGET_S = 15.0
+BUDGET_S = 13.0
 ATTACK_ROWS = 8
 TRACEABLE_S = 0.004
 """Longest usual call whose lines are traced: tracing slows a large library down a hundredfold."""
@@ -181,6 +181,7 @@ STEPS: tuple[Step, ...] = (
     properties.check_signature,
     steps.check_gold,
     steps.attack_code,
+    odd.check_long_text,
     orders.check_levels,
     properties.check_batches,
     steps.attack_answers,

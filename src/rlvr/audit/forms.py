@@ -53,6 +53,11 @@ class Form:
         """Return a completion that gives ``answer``."""
         return self.write(reasoning, answer)
 
+    def after(self, answer: str, text: str) -> str:
+        """Return a completion with ``text`` as its reasoning, or before the form where that has no place for it."""
+        whole = self.write(text, answer)
+        return whole if text in whole else f"{text}\n{whole}"
+
 
 def _plain(template: str) -> Callable[[str, str], str]:
     def write(reasoning: str, answer: str) -> str:

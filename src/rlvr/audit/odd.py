@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlvr.audit.attacks.structured import WRITES_CANARY
+from rlvr.audit.orders import words
 from rlvr.audit.patterns import pumps
 from rlvr.audit.programs import canary_program, read_task
 from rlvr.audit.runner import CALL_SECONDS, Result
@@ -14,8 +15,9 @@ from rlvr.records.audit import Severity
 if TYPE_CHECKING:
     from rlvr.audit.engine import Audit
 
-SLOW_S = 1.0
+SLOW_S = 0.7
 SHORT_TEXT = 400
+LONG_WORDS = 3_500
 LONGEST_WAIT_S = 11.0
 NUMBERS = (
     "",
@@ -94,10 +96,10 @@ def oddities(audit: Audit, row: int) -> Iterator[Oddity]:
             Oddity(part, False) for part in (whole[: len(whole) // 2], whole[len(whole) // 2 :], whole[:-1])
         )
     deep = (
-        "[" * 60_000,
+        "[" * 5_000,
         "{" * 3_000,
         "(" * 3_000,
-        '{"a":' * 30_000,
+        '{"a":' * 3_000,
         "9" * 5_000,
         "\x00",
         "\ud800",
@@ -237,6 +239,20 @@ def _slow_severity(text: str) -> Severity:
     return "low" if flood else "high"
 
 
+def check_long_text(audit: Audit) -> None:
+    """Report a reward that takes long for one completion of ordinary words, as long as a model may write."""
+    if audit.profile.kind == "code":
+        return
+    row = next(iter(audit.profile.answers), 0)
+    text = words(LONG_WORDS)
+    text = (
+        audit.profile.form.after(audit.profile.answers.get(row, "42"), text) if audit.profile.form else text
+    )
+    result = audit.session.singles([(row, text)])[0]
+    if _is_slow(audit, result):
+        _report_slow(audit, row, text, result)
+
+
 def check_blow_up(audit: Audit) -> None:
     """Report texts on which a pattern, or an evaluation, takes exploding time."""
     if audit.profile.kind == "code":  # an endless program is tried on its own
@@ -254,7 +270,14 @@ def check_blow_up(audit: Audit) -> None:
 def _slow_texts(audit: Audit) -> list[str]:
     form = audit.profile.form
     found = [text for pattern in audit.source.patterns[:12] for text in pumps(pattern)]
-    found += ["a" * 8_000 + "!", " " * 8_000 + "x", "\n" * 4_000 + "x", "1" * 4_000 + "x", "1," * 2_000 + "x"]
+    found += [
+        f"{words(3_500)}.",
+        "a" * 8_000 + "!",
+        " " * 8_000 + "x",
+        "\n" * 4_000 + "x",
+        "1" * 4_000 + "x",
+        "1," * 2_000 + "x",
+    ]
     found += [
         "a " * 3_000 + "!",
         "<think>" * 800,

@@ -119,8 +119,14 @@ def discover(profile: Profile, session: Session, rows: Sequence[int]) -> None:
     profile.tried = len(forms)
     found = _try_forms(profile, session, usable[:DISCOVERY_ROWS], forms)
     profile.forms = found
-    for row in usable:
-        _measure(profile, session, row)
+    measure_all(profile, session, usable)
+
+
+def measure_all(profile: Profile, session: Session, rows: Sequence[int]) -> None:
+    """Fill in answers, wrong answers and levels of ``rows`` for the main form."""
+    for row in rows:
+        if candidate_answers(profile, session, row):
+            _measure(profile, session, row)
 
 
 def _forms_of_code(forms: Sequence[Form]) -> list[Form]:

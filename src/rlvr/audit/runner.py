@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import pickle
 import re
@@ -284,26 +285,31 @@ class Worker:
         """Its process id."""
         return self._pid
 
-    def run(self, requests: Sequence[Mapping[str, Any]], clock: float = CALL_SECONDS) -> list[Result]:
+    def run(
+        self,
+        requests: Sequence[Mapping[str, Any]],
+        clock: float = CALL_SECONDS,
+        deadline: float = math.inf,
+    ) -> list[Result]:
         """Run the calls in order, each under ``clock`` seconds; what hangs is killed and the rest goes on.
 
-        After two hangs the rest is skipped: what they would show is known by then.
+        After two hangs, or past ``deadline`` (of the monotonic clock), the rest is skipped.
         """
         results: list[Result] = []
         hangs = 0
         self.calls += len(requests)
         while len(results) < len(requests):
-            if hangs > 1:
-                skipped = Result("skipped", message="after two hangs")
+            if hangs > 1 or (results and time.monotonic() > deadline):
+                skipped = Result("skipped", message="after two hangs" if hangs > 1 else "no time left")
                 return [*results, *[skipped] * (len(requests) - len(results))]
             if results:
                 self._replace()
-            results += self._some(requests[len(results) :], clock)
+            results += self._some(requests[len(results) :], clock, deadline)
             hangs += results[-1].kind == "hang"
         self.runner.calls += len(requests)
         return results
 
-    def _some(self, requests: Sequence[Mapping[str, Any]], clock: float) -> list[Result]:
+    def _some(self, requests: Sequence[Mapping[str, Any]], clock: float, deadline: float) -> list[Result]:
         """Run calls until all are done or one of them took the worker down."""
         self._connection.settimeout(clock)
         results: list[Result] = []
@@ -314,6 +320,9 @@ class Worker:
                 if data is None:
                     return [*results, Result("crash", message="the process ended")]
                 results.append(_decoded(json.loads(data)))
+                if time.monotonic() > deadline and len(results) < len(requests):
+                    self._kill()
+                    return results
         except TimeoutError:
             line = self.runner.stack_line(self._pid)
             self._kill()

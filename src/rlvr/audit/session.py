@@ -219,7 +219,6 @@ class Session:
         wanted = list(pairs)
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
         size = int(min(64, max(1, CHUNK_S / self.seconds_per_call))) if self._singles else 4
-        size = size if not self.sticky else STICKY_CALLS
         for group in [[pair] for pair in new] if isolated else _chunks(new, size):
             if self.seconds_left <= 0:
                 break
@@ -278,9 +277,9 @@ class Session:
         requests = [self.request([row], [text]) for row, text in pairs]
         if isolated:
             with self.runner.worker() as worker:
-                results = worker.run(requests, clock)
+                results = worker.run(requests, clock, self.deadline)
         else:
-            results = self._standing_worker().run(requests, clock)
+            results = self._standing_worker().run(requests, clock, self.deadline)
         if clock < wanted and self.seconds_left <= 0:  # cut short by the deadline: nothing is known
             results = [_cut_short(result) for result in results]
         for pair, result in zip(pairs, results, strict=True):

@@ -14,8 +14,8 @@ from rlvr.audit.attacks.formats import format_trials, layout_trials
 from rlvr.audit.attacks.refusals import equivalent_trials, prose_trials
 from rlvr.audit.attacks.structured import equal_expression_trials, json_trials, uses_json, validity_trials
 from rlvr.audit.attacks.stuffing import stuffing_trials
-from rlvr.audit.forms import PROSE
-from rlvr.audit.profile import EPSILON, Levels, discover
+from rlvr.audit.forms import PROSE, Form, candidate_forms
+from rlvr.audit.profile import EPSILON, Levels, candidate_answers, discover, measure_all
 from rlvr.audit.programs import hollow_programs, read_task
 from rlvr.audit.references import read_golds
 from rlvr.audit.rows import REFERENCE_NAMES
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rlvr.audit.engine import Audit
 
 GOLD_ROWS = 60
+TELLING_FORMS = 40
 
 
 def settle_form_of_completions(audit: Audit) -> None:
@@ -66,6 +67,8 @@ def find_form(audit: Audit) -> None:
     discover(profile, audit.session, rows)
     if not profile.paid_rows and profile.role in ("correctness", "composite"):
         _find_with_other_column(audit, rows)
+    if not profile.paid_rows and profile.column and profile.role != "format":
+        _find_telling_form(audit, rows)
     level = next(iter(profile.levels.values()), None)
     if (
         level
@@ -74,6 +77,26 @@ def find_form(audit: Audit) -> None:
         and level.wrong > level.prose + EPSILON
     ):
         profile.role = "composite"
+
+
+def _find_telling_form(audit: Audit, rows: Sequence[int]) -> None:
+    """Among the forms tried, take the one in which right and wrong differ most, even where it is not paid best."""
+    profile, session = audit.profile, audit.session
+    row = next((row for row in profile.levels if profile.wrongs.get(row)), None)
+    if row is None:
+        return
+    best: tuple[float, Form | None] = (EPSILON, None)
+    answers = candidate_answers(profile, session, row)[:3]
+    for form in sorted(candidate_forms(profile.source), key=lambda one: not one.hinted)[:TELLING_FORMS]:
+        pairs = [(row, form(answer)) for answer in (*answers, profile.wrongs[row][0])]
+        *right, wrong = (result.score for result in session.singles(pairs))
+        known = [score for score in right if score is not None]
+        if known and wrong is not None:
+            gap = max(known, key=lambda score, wrong=wrong: abs(score - wrong)) - wrong  # type: ignore[misc]
+            best = max(best, (abs(gap), form), key=lambda pair: pair[0])
+    if best[1] is not None:
+        profile.forms = [best[1], *profile.forms]
+        measure_all(profile, session, rows)
 
 
 def _find_with_other_column(audit: Audit, rows: Sequence[int]) -> None:

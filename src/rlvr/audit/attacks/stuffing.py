@@ -74,7 +74,7 @@ def _stuffed(profile: Profile, row: int, words: Sequence[str], fix: str) -> Iter
         yield Trial("keyword_stuffing", "source-words", row, text, why, fix)
         wrong = profile.wrongs.get(row, [])
         if profile.form is not None and wrong:
-            shown = profile.form(wrong[0], text)
+            shown = profile.form.after(wrong[0], text)
             yield Trial("keyword_stuffing", "source-words-in-form", row, shown, why, fix)
 
 
@@ -106,5 +106,5 @@ def _giant(profile: Profile, row: int) -> Iterator[Trial]:
     why = "sheer length is paid in full, without a right answer"
     yield Trial("giant_output", "long-prose", row, f"{PROSE} " * GIANT_REPEATS, why, fix)
     if profile.form is not None and wrong:
-        text = profile.form(wrong[0], f"{PROSE} " * GIANT_REPEATS)
+        text = profile.form.after(wrong[0], f"{PROSE} " * GIANT_REPEATS)
         yield Trial("giant_output", "long-wrong", row, text, why, fix)
