@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from rlvr.rewards.contract import Verdict
 
 
-@click.group()
-def command() -> None:
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
     r"""List the built-in rewards, or see how one reads a completion.
 
-    Example: rlvr rewards try math --completion 'so \boxed{1/2}' --reference 0.5
+    Without a subcommand it lists them. Example: rlvr rewards try math --completion 'so \boxed{1/2}' --reference 0.5
     """
+    if context.invoked_subcommand is None:
+        _list(as_json)
 
 
 @command.command("list")
@@ -34,6 +38,10 @@ def list_rewards(as_json: bool) -> None:
 
     Example: rlvr rewards list
     """
+    _list(as_json)
+
+
+def _list(as_json: bool) -> None:
     from rlvr.rewards.reference import describe_all
 
     found = describe_all()
