@@ -153,13 +153,15 @@ def fetch_gguf() -> Path:
 
 def build_checkpoint(target: Path) -> None:
     """Write the model as an ordinary checkpoint folder, its turn mark as the end of text."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     from rlvr.train.model import save_ordinary
 
     file = fetch_gguf()
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-    network = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype="float32")
+    network = AutoModelForCausalLM.from_pretrained(
+        file.parent, gguf_file=file.name, dtype="float32", quantization_config=GgufConfig(dequantize=True)
+    )
     tokenizer.eos_token = tokenizer.pad_token = TURN_END
     for config in (network.config, network.generation_config):
         config.eos_token_id = config.pad_token_id = tokenizer.eos_token_id

@@ -6,8 +6,11 @@ and the trained model by path.
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
 
 from rlvr.generate.location import Location, load_failed, locate
 from rlvr.generate.network import stay_offline_when_unreachable
@@ -86,9 +89,20 @@ def _converted(location: Location, base: Path, cache: Path) -> str:
 def save_ordinary(network: Any, tokenizer: Any, target: Path) -> None:
     """Save a loaded model as an ordinary fp32 checkpoint folder, adapters merged, whole or not at all."""
     network = network.merge_and_unload() if hasattr(network, "merge_and_unload") else network
-    if hasattr(network.config, "quantization_config"):
-        del network.config.quantization_config  # the weights were dequantized when they were read
+    network = _dense(network)
     partial = target.with_name(f"{target.name}.partial")
-    network.float().save_pretrained(partial)
+    network.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
     partial.replace(target)
+
+
+def _dense(network: Any) -> Any:
+    """Return the model in fp32 without a quantizer; the library refuses to save one that was read from GGUF."""
+    if getattr(network, "hf_quantizer", None) is None:
+        return network if next(network.parameters()).dtype is torch.float32 else network.float()
+    config = copy.deepcopy(network.config)
+    del config.quantization_config
+    dense = type(network)(config).float()
+    dense.load_state_dict(network.state_dict())
+    dense.generation_config = network.generation_config
+    return dense
