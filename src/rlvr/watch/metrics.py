@@ -243,6 +243,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             "response_length_mean",
             "mean_response_length",
             "mean_completion_length",
+            "completion_len_mean",
             "completion_length/mean",
             "completion_length_mean",
             "completions/mean_terminated_length",
@@ -300,6 +301,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             "zero_variance_share",
             "zero_variance_groups",
             "zero_variance_fraction",
+            "zero_variance_group_frac",
             "zero_var_group_frac",
             "frac_zero_std",
             "zero_std_ratio",
@@ -367,6 +369,7 @@ METRICS: Final[tuple[Metric, ...]] = (
             "policy/clipfrac_avg",
             "pg_clipfrac",
             "clipfrac",
+            "clip_fraction",
         ),
     ),
     Metric(

@@ -37,7 +37,8 @@ STUCK_SHARE: Final = 0.3
 """Share of all-wrong groups from which a standing run has prompts left that it no longer explores."""
 
 STUCK_STRETCH: Final = 0.4
-"""Share of the run that stands still with its entropy spent, when all-wrong groups are not known."""
+"""Share of the run that stands still with its entropy spent, when all-wrong groups are not
+known; half of it with entropy under a twentieth."""
 STUCK_LEVEL: Final = 0.6
 """Share of the full score below which such a stand leaves much unsolved."""
 
@@ -160,8 +161,9 @@ def _stuck(case: Case, entropy: Series, since: int) -> str:
     bounds = case.all_wrong_bounds
     unsolved = bounds is not None and bounds[0] >= STUCK_SHARE
     found = [part for part in (rest, checked) if part is not None]
+    needed = STUCK_STRETCH if entropy.ratio()[0] > 0.05 else 0.5 * STUCK_STRETCH
     stands = any(map(_stands, found)) if unsolved else all(map(_stands, found))
-    if not stands or not (unsolved or (spent >= STUCK_STRETCH and rest.late.value < STUCK_LEVEL)):
+    if not stands or not (unsolved or (spent >= needed and rest.late.value < STUCK_LEVEL)):
         return ""
     left = f" with at least {bounds[0]:.0%} of groups all wrong" if unsolved and bounds else ""
     return (

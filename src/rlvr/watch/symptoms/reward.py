@@ -158,24 +158,32 @@ def _departs(reward: Series) -> int:
 
 
 def _stalled_component(case: Case) -> Finding | None:
-    """A component that pays form stands at its ceiling while the one that pays correctness does not move."""
-    if not case.correctness:
-        return None
-    right = case.component(case.correctness)
-    if right is None:
-        return None
-    correct = progress_of(right, f"rewards/{case.correctness}", case.correctness)
-    if correct.trend in ("rising", "unknown") or correct.late.value > 0.7:
+    """A component that pays form rises to its ceiling while the one that pays correctness does not move."""
+    right = case.component(case.correctness) if case.correctness else None
+    if right is None or case.correctness is None:
         return None
     for name in case.history.components:
         series = case.component(name)
-        if name == case.correctness or is_correctness(name) or series is None:
+        if name == case.correctness or is_correctness(name) or series is None or len(series) < 20:
             continue
         top = max(1.0, float(series.values.max()))
         rose = series.change.value > 0.2 * top and series.change.z > 4
-        if rose and series.late.value > AT_CEILING * top and len(series) >= 20:
+        if not rose or series.late.value <= AT_CEILING * top:
+            continue
+        meanwhile = right.after(_takes_off(series))
+        if len(meanwhile) < 12:
+            continue
+        correct = progress_of(meanwhile, f"rewards/{case.correctness}", case.correctness)
+        if correct.change.value < 0.04 and correct.change.high < 0.12 and correct.late.value <= 0.7:
             return _stalled(case, name, series, correct)
     return None
+
+
+def _takes_off(series: Series) -> int:
+    """Return the row at which a series leaves its early level for good."""
+    low = series.early.value + 0.15 * series.change.value
+    below = np.flatnonzero(series.smooth <= low)
+    return int(below[-1]) if below.size else 0
 
 
 def _stalled(case: Case, name: str, series: Series, correct: Progress) -> Finding:
@@ -338,39 +346,43 @@ def _length_pair(case: Case, found: Completions, r: float) -> list[Proof]:
 
 
 def _length_by_log(case: Case) -> Finding | None:
-    """Without outcomes: reward and length that rise in step while correctness stands still."""
+    """Without outcomes: reward and length that rise in step while correctness hardly moves."""
     length, reward = case.series("length"), case.scaled_reward()
-    check = case.held_out_progress or (
-        progress_of(*case.correctness_series) if case.correctness_series else None
-    )
-    if length is None or reward is None or check is None or check.trend == "rising":
+    witness = held_out_witness(case) or case.correctness_series
+    if length is None or reward is None or witness is None or not length.ratio()[1] > 1.3:
         return None
-    growth, low, _ = length.ratio()
+    start = length.steps[_takes_off(length)]
+    part = [s.after(int(np.searchsorted(s.steps, start))) for s in (length, reward, witness[0])]
+    if min(len(p) for p in part[:2]) < 12 or len(part[2]) < 4:
+        return None
+    check = progress_of(part[2], witness[1], witness[2])
+    gained = part[1].change
     if (
-        low < 1.3
-        or reward.change.z < 3.5
-        or reward.change.value < 0.08
-        or check.change.high > 0.5 * reward.change.value
+        not _gains(gained)
+        or check.change.value > 0.4 * gained.value
+        or check.change.high > 0.6 * gained.value
     ):
         return None
-    shared = np.isfinite(case.history.columns["length"]) & np.isfinite(case.history.columns["reward"])
-    r = float(
-        np.corrcoef(case.history.columns["length"][shared], case.history.columns["reward"][shared])[0, 1]
+    shared, at_length, at_reward = np.intersect1d(part[0].steps, part[1].steps, return_indices=True)
+    r = (
+        float(np.corrcoef(part[0].values[at_length], part[1].values[at_reward])[0, 1])
+        if shared.size > 8
+        else 0.0
     )
-    if r < 0.6:
+    if not r > 0.6:
         return None
     return Finding(
         name="reward-pays-length",
         level="warning",
-        since_step=_departs(reward),
-        evidence=f"reward and length rise together (correlation over steps {r:+.2f}; length by a factor of "
-        f"{growth:.2f}) "
-        f"while {check.words}",
+        since_step=int(start),
+        evidence=f"since step {start:.0f} reward and length rise together (correlation over steps {r:+.2f}; length "
+        f"by a "
+        f"factor of {length.ratio()[0]:.2f}, reward by {gained.value:+.2f} of its range) while {check.words}",
         measures=early_and_late(length, "length"),
         confidence="low",
         refuted_by="completions: within groups at equal correctness, no correlation of reward and length",
-        action="keep completions with their outcome and look again; read 20 of the longest (`rlvr inspect --run "
-        "RUN`)",
+        action="keep completions with their outcome and look again; read 20 of the longest "
+        "(`rlvr inspect --run RUN`)",
         source="this run's own noise",
         suspects_reward=True,
         metrics=["length", "reward", check.metric],

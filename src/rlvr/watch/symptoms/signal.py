@@ -58,10 +58,9 @@ def _no_signal(case: Case) -> Verdict:
         what = "completions with rewards, rlvr/informative_groups or frac_reward_zero_std"
         if case.series("zero_variance_share") is not None:
             what = (
-                "completions or rlvr/informative_groups: frac_reward_zero_std is wrong here (TRL compares a "
+                "completions or rlvr/informative_groups: frac_reward_zero_std is wrong here (TRL compares a rounded "
+                "spread with zero, and under scale_rewards=batch it has one spread for all groups)"
             )
-            "rounded "
-            what += "spread with zero, and under scale_rewards=batch it has one spread for all groups)"
         return needs("no-signal", what)
     share, how = found
     since = share.last_stretch(np.asarray(share.smooth > SILENT))
