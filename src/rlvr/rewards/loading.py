@@ -72,6 +72,7 @@ class UserReward:
             module = _execute(Path(path))
         self.function = _configured(f"{path}:{name}", _attribute(f"{path}:{name}", module, name), arguments)
         self.verifier = self.function if isinstance(self.function, Verifier) else None
+        self.role = getattr(self.function, "role", None)
         if not inspect.isfunction(self.function):
             self.__name__ = getattr(self.function, "__name__", name)
 

@@ -10,6 +10,7 @@ import pytest
 
 from rlvr.errors import ConfigError
 from rlvr.rewards import BUILTINS, load_reward
+from rlvr.rewards.composite import Component, Scorer
 
 CALL = {"prompts": ["p"], "completions": ["abc"]}
 
@@ -103,3 +104,25 @@ def test_an_argument_nobody_takes_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "r.py", "def f(prompts, completions, factor=1):\n    return [1.0]\n")
     with pytest.raises(ConfigError, match="did you mean 'factor'"):
         load_reward("r.py:f", {"factr": 3}, tmp_path)
+
+
+def test_a_verifier_of_the_users_own_explains_itself_and_checks_its_references(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "mine.py",
+        "from rlvr.rewards.contract import Outcome, Verdict, Verifier\n"
+        "class Even(Verifier):\n"
+        "    role = 'format'\n"
+        "    reference_column = 'size'\n"
+        "    def verdict(self, completion, reference):\n"
+        "        right = len(completion) == reference\n"
+        "        return Verdict(Outcome.RIGHT if right else Outcome.ILL_FORMED, float(right), completion, 'counted')\n"
+        "    def check_reference(self, reference):\n"
+        "        return None if isinstance(reference, int) else 'no number'\n",
+    )
+    reward = pickle.loads(pickle.dumps(load_reward("mine.py:Even", {}, tmp_path)))
+    assert (reward.role, reward.__name__) == ("format", "even")
+    scorer = Scorer([Component("even", reward)])
+    (row,) = scorer.score_batch(["p"], ["abc"], {"size": [3]})
+    assert (row.outcome, row.why, row.extracted) == ("right", "counted", "abc")
+    assert [bad.row for bad in scorer.check_references([{"size": 3}, {"size": "x"}])] == [1]
