@@ -195,6 +195,8 @@ def columns_of(rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _rounded(part) for name, part in value.items()}
     if isinstance(value, int | float) and value > 1:
         return -(-int(value) // LENGTH_STEP) * LENGTH_STEP
     return None if isinstance(value, float) else value

@@ -113,6 +113,7 @@ def facts_of(
         population=population,
         low_temperature=chain.config.sampling.low_temperature,
         training_temperature=chain.config.sampling.temperature,
+        decide_by=chain.config.gates.probe.decide_by,
     )
 
 
@@ -254,7 +255,7 @@ class _Sampler:
         tallies = estimate.tally(zip(samples, self.scores.of(samples), strict=True))
         seen = sequence.count(estimate.share(one.low) for one in tallies if one.low)
         prompts = sum(seen.values())
-        if prompts < LOOK_FROM:
+        if prompts < LOOK_FROM or (self.chain.config.gates.probe.decide_by == "training" and seen.get(1.0)):
             return False
         if sequence.mean_of(seen) == 0:
             return prompts >= sequence.prompts_for_zero_bound(HOPELESS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rlvr.probe import estimate, sequence
 from rlvr.probe.estimate import Judged, Tally
@@ -34,6 +35,7 @@ class Facts:
         low_temperature: Configured low temperature.
         training_temperature: Configured training temperature.
         steps: Words for what to do next.
+        decide_by: Temperature whose success must show support.
     """
 
     gold_checked: int = 0
@@ -44,6 +46,7 @@ class Facts:
     low_temperature: float | None = None
     training_temperature: float | None = None
     steps: Steps = WORKSPACE
+    decide_by: Literal["both", "low", "training"] = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Evidence:
         fewest: Fewest judged completions of a prompt.
         causes: Causes of the zeros.
         right: Right completions.
+        decide_by: Temperature whose success must show support.
     """
 
     low: Observations
@@ -69,6 +73,7 @@ class Evidence:
     fewest: int
     causes: Causes
     right: int
+    decide_by: Literal["both", "low", "training"] = "both"
 
     @property
     def rate(self) -> float:
@@ -99,6 +104,7 @@ def gather(judged: Sequence[Judged], tallies: Sequence[Tally], facts: Facts) -> 
         fewest=min((len(one.low) + len(one.training) for one in asked), default=0),
         causes=causes(judged, facts),
         right=sum(one.successes for one in asked),
+        decide_by=facts.decide_by,
     )
 
 

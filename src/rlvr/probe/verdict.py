@@ -243,14 +243,17 @@ def _support(evidence: Evidence) -> tuple[bool, Decider]:
     """Return whether success is surely over 1%, and which temperature showed it."""
     low = sequence.log_capital_above(evidence.low, HOPELESS)
     training = sequence.log_capital_above(evidence.training, HOPELESS)
-    return _proven(_mean_capital(evidence, low, training)), "training" if training >= low else "low"
+    shown: Decider = "training" if training >= low else "low"
+    return _proven(
+        _mean_capital(evidence, low, training)
+    ), shown if evidence.decide_by == "both" else evidence.decide_by
 
 
 def _mean_capital(evidence: Evidence, low: float, training: float) -> float:
-    """Return the log of the mean capital; of the one there is when only one temperature was sampled."""
-    if not evidence.low:
+    """Return the log of the mean capital; of the one there is when one temperature decides or was sampled alone."""
+    if not evidence.low or (evidence.decide_by == "training" and evidence.training):
         return training
-    if not evidence.training:
+    if not evidence.training or evidence.decide_by == "low":
         return low
     more, less = max(low, training), min(low, training)
     return more + math.log1p(math.exp(less - more)) - math.log(2)

@@ -158,3 +158,12 @@ def test_small_groups_of_a_hard_task_are_not_called_silent():
     """Two completions a prompt seldom differ at 6% success; eight would in 39% of prompts."""
     pairs = judged([0.06] * 400, low=0, training=2, rolled=400, seed=3)
     assert judge(pairs, READ)[0].verdict == "sweet spot"
+
+
+def test_one_temperature_can_be_made_to_decide():
+    """Success at the low temperature alone: enough when that decides, not when the other one does."""
+    pairs = judged([0.3] * 200, training=0) + judged([0.02] * 64, low=0, seed=5)
+    low = judge(pairs, Facts(zeros_read=10, decide_by="low"))[0]
+    training = judge(pairs, Facts(zeros_read=10, decide_by="training"))[0]
+    assert (low.verdict, low.decided_by) == ("sweet spot", "low")
+    assert training.verdict == "undecided"
