@@ -200,6 +200,15 @@ def key(device: str, method: str, compute: str, checkpointing: bool, accumulated
     )
 
 
+def as_text(versions: dict[str, str], table: dict[str, Any]) -> str:
+    """Return the table as JSON with one moment a line."""
+    kinds = []
+    for name, found in table.items():
+        lines = ",\n".join(f"   {json.dumps(moment)}: {json.dumps(terms)}" for moment, terms in found.items())
+        kinds.append(f"  {json.dumps(name)}: {{\n{lines}\n  }}")
+    return f'{{\n "versions": {json.dumps(versions)},\n "moments": {{\n' + ",\n".join(kinds) + "\n }\n}\n"
+
+
 def main() -> None:
     """Trace every kind and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -223,7 +232,7 @@ def main() -> None:
         table[name] = moments(kind, family)
         print(name, list(table[name]), flush=True)
         versions = {library: version_of(library) for library in ("torch", "transformers", "trl", "peft")}
-        TARGET.write_text(json.dumps({"versions": versions, "moments": table}, indent=1) + "\n")
+        TARGET.write_text(as_text(versions, table))
 
 
 if __name__ == "__main__":

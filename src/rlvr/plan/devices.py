@@ -81,6 +81,7 @@ DEVICES: dict[str, Device] = {
 ALIASES = {
     "spark": "dgx-spark",
     "gb10": "dgx-spark",
+    "dgxspark": "dgx-spark",
     "4090": "rtx4090",
     "3090": "rtx3090",
     "5090": "rtx5090",
@@ -116,7 +117,7 @@ def _by_name(name: str, text: str) -> Device:
         return DEVICES[name]
     size = re.fullmatch(r"(\d+(?:\.\d+)?)(?:gb|gib)", name)
     if size and 4 <= float(size[1]) <= 1024:
-        # A box's "24 GB" shows up as some 23.5 GiB less what the driver keeps: 0.96 holds for every card above.
+        # A card that is sold with 24 GB shows 22.5 to 24 GiB: 0.94 is the least of the table above.
         return Device(f"{size[1]}GB", "cuda", int(float(size[1]) * 0.94 * GIB))
     raise _unknown(text)
 
@@ -163,7 +164,7 @@ def read_smi_line(line: str) -> Device | None:
     if len(parts) != 3:
         return None
     name, mib, capability = parts
-    known = _known(name)
+    known = _known(name, int(mib) if mib.isdigit() else 0)
     if known is not None and known.unified:
         return replace(known, memory_bytes=_memory_available() or known.memory_bytes)
     if not mib.isdigit():
@@ -173,15 +174,18 @@ def read_smi_line(line: str) -> Device | None:
     return replace(base, memory_bytes=int(mib) * MIB, bf16=bf16)
 
 
-def _known(name: str) -> Device | None:
+def _known(name: str, mib: int) -> Device | None:
+    """Return the card of the table with this name; of several sizes the nearest."""
     flat = re.sub(r"[^a-z0-9]", "", name.lower())
-    keys = sorted(
-        {**DEVICES, **{alias: DEVICES[key] for alias, key in ALIASES.items()}}, key=len, reverse=True
-    )
-    for key in keys:
-        if key.replace("-", "") in flat:
-            return DEVICES[ALIASES.get(key, key)]
-    return None
+    table = {**DEVICES, **{alias: DEVICES[key] for alias, key in ALIASES.items()}}
+    fitting = [key for key in table if _bare(key) in flat]
+    longest = max((len(_bare(key)) for key in fitting), default=0)
+    cards = [table[key] for key in fitting if len(_bare(key)) == longest]
+    return min(cards, key=lambda card: abs(card.memory_bytes - mib * MIB), default=None)
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"-?\d+gb$", "", key).replace("-", "")
 
 
 def detect_cpu() -> Device:

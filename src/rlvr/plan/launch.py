@@ -1,7 +1,7 @@
 """How the run is started: one process, several with accelerate, a vLLM server beside them, or Slurm.
 
-The files named here are written by ``rlvr plan`` into ``gates/launch/``; in the tests every command line is read by the
-parser of the program that it starts, where that can be installed.
+The files named here are written by ``rlvr plan`` into ``gates/launch/``; in the tests the parser of each program
+reads its command line, where that program can be installed.
 """
 
 from __future__ import annotations

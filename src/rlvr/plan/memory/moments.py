@@ -20,6 +20,12 @@ CHUNK = 32_768
 TOKEN_CHUNK = 4_096
 """Tokens that it projects at once (s: TRL 1.16, ``TOKEN_CHUNK_SIZE``)."""
 
+OLD_LOGIT_BYTES = 16
+"""Bytes of a logit before TRL's head was fused: what published runs of that time rise by for each token."""
+
+GRADIENTS_OF_THREE = 12
+"""Bytes of the fp32 gradients of three matrices of one size, for each of their entries."""
+
 Terms = dict[str, tuple[int, int]]
 
 
@@ -60,13 +66,25 @@ def largest_moment(shape: RunShape) -> Moment:
     products = _products(shape)
     large = shape.architecture.vocabulary > CHUNK
     found = []
-    for name, terms in _terms(kind_of_run(shape)).items():
+    for name, terms in _table()[kind_of_run(shape)].items():
         if (name == "head" and large) or (name == "large-head" and not large):
             continue
         found.append(_evaluate(name, terms, products, shape))
+    if not shape.chunked_loss:
+        found.append(_whole_logits(shape, products))
     if shape.method == "full":
         found.append(_last_moment(shape, products))
     return max(found, key=lambda moment: moment.total)
+
+
+def _whole_logits(shape: RunShape, products: dict[str, int]) -> Moment:
+    # Before TRL 1.13 the logits of all scored positions were kept: in 16 bits, scaled, and for entropy and softmax.
+    a = shape.architecture
+    hidden = 2 * products["tokens*h"]
+    checkpoints = hidden * a.layers if shape.checkpointing else 0
+    logits = OLD_LOGIT_BYTES * shape.micro_batch * (shape.completion + 1) * a.vocabulary
+    gradients = shape.adapter_parameters * 2 if shape.accumulation > 1 else 0
+    return Moment("head", logits + checkpoints + 3 * hidden + gradients, checkpoints)
 
 
 def _last_moment(shape: RunShape, products: dict[str, int]) -> Moment:
@@ -77,18 +95,31 @@ def _last_moment(shape: RunShape, products: dict[str, int]) -> Moment:
     return Moment("embedding", gradients + waiting + 4 * products["tokens*h"], 0)
 
 
-def _terms(kind: str) -> dict[str, Terms]:
-    table = _table()
-    near = (kind, kind.replace("single", "accumulated"), kind.replace("qk-norm", "bare"))
-    return next(table[name] for name in (*near, near[1].replace("qk-norm", "bare")) if name in table)
-
-
 def _evaluate(name: str, terms: Terms, products: dict[str, int], shape: RunShape) -> Moment:
     layers = shape.architecture.layers
+    terms = _of_experts(terms) if shape.architecture.experts and shape.method == "full" else terms
     total = sum((base + per_layer * layers) * products[key] for key, (base, per_layer) in terms.items())
     checkpoints = terms.get("tokens*h", (0, 0))[1] * layers * products["tokens*h"]
     shared = _shared_gradient(shape) if name in ("head", "large-head", "weights") else 0
-    return Moment(name, total - shared, checkpoints)
+    return Moment(name, total - shared + _expert_deltas(shape), checkpoints)
+
+
+def _of_experts(terms: Terms) -> Terms:
+    # Grouped products are outside of autocast: no 16-bit copies of the experts, and activations in their own type.
+    found = dict(terms)
+    if "h*f" in found:
+        base, per_layer = found["h*f"]
+        found["h*f"] = (base, min(per_layer, GRADIENTS_OF_THREE))
+    return found
+
+
+def _expert_deltas(shape: RunShape) -> int:
+    # PEFT adds the product of an expert adapter to the experts' weights: once in fp32, and the sum in 16 bits.
+    a = shape.architecture
+    on_experts = (
+        a.experts and shape.method != "full" and {"gate_proj", "up_proj", "down_proj"} & set(shape.targets)
+    )
+    return 6 * a.experts * a.expert_parameters if on_experts else 0
 
 
 def _shared_gradient(shape: RunShape) -> int:
@@ -134,4 +165,5 @@ def _feed_forward(shape: RunShape) -> int:
     if not a.experts:
         return a.intermediate
     # Tokens are copied out for each of their experts: about two widths of the model beside the expert's own.
-    return a.experts_per_token * (a.intermediate + a.hidden) + a.shared_intermediate
+    width = a.experts_per_token * (a.intermediate + a.hidden) + a.shared_intermediate
+    return width * 2 if shape.method == "full" and shape.compute != "fp32" else width
