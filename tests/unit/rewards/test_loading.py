@@ -116,7 +116,7 @@ def test_a_verifier_of_the_users_own_explains_itself_and_checks_its_references(t
         "    reference_column = 'size'\n"
         "    def verdict(self, completion, reference):\n"
         "        right = len(completion) == reference\n"
-        "        return Verdict(Outcome.RIGHT if right else Outcome.ILL_FORMED, float(right), completion, 'counted')\n"
+        "        return Verdict(Outcome.RIGHT if right else Outcome.ILL_FORMED, float(right), completion, 'seen')\n"
         "    def check_reference(self, reference):\n"
         "        return None if isinstance(reference, int) else 'no number'\n",
     )
@@ -124,5 +124,5 @@ def test_a_verifier_of_the_users_own_explains_itself_and_checks_its_references(t
     assert (reward.role, reward.__name__) == ("format", "even")
     scorer = Scorer([Component("even", reward)])
     (row,) = scorer.score_batch(["p"], ["abc"], {"size": [3]})
-    assert (row.outcome, row.why, row.extracted) == ("right", "counted", "abc")
+    assert (row.outcome, row.why, row.extracted) == ("right", "seen", "abc")
     assert [bad.row for bad in scorer.check_references([{"size": 3}, {"size": "x"}])] == [1]

@@ -251,6 +251,12 @@ def test_mathematical_noise_never_raises(text: str) -> None:
         r"\boxed{2^{2^{2^{2^{2^{2}}}}}}",
         r"\boxed{" + "-" * 1400 + "5}",
         r"\boxed{" + "1+" * 700 + "1}",
+        r"\boxed{\sqrt{10^{30000}+1}}",
+        r"\boxed{\sqrt[7]{3^{60000}+1}}",
+        r"\boxed{" + "+".join(f"{4990 - n}!" for n in range(200)) + "}",
+        r"\boxed{" + "+".join(f"x^{{{4000 + n}}}" for n in range(100)) + "}",
+        r"\boxed{" + "+".join(f"\\frac{{1}}{{x^{{{3000 + n}}}+1}}" for n in range(60)) + "}",
+        r"\boxed{\sin(10^{30000})}",
         "\ud800\\boxed{\udfff}",
         "answer is " * 50_000,
         "$" * 200_000,
@@ -265,3 +271,8 @@ def test_hostile_completions_are_quick_and_pay_nothing(text: str) -> None:
     verdicts = [MATH._fast(text, "5"), Math(think_prefilled=True)._fast(text, "5")]
     assert not any(verdict.accepted for verdict in verdicts)
     assert time.monotonic() - started < 3
+
+
+def test_the_budget_of_one_comparison_is_not_spent_by_those_before_it() -> None:
+    for number in range(400):
+        assert same(f"2x + 10^{{5000}} < {number} + 10^{{5000}}", f"x < {number}/2") is True

@@ -28,7 +28,15 @@ from rlvr.rewards.mathematics.relations import label_and_value, same_relation
 from rlvr.rewards.mathematics.surface import surface
 from rlvr.rewards.mathematics.syntax import DEEPEST, Node
 from rlvr.rewards.mathematics.units import factor
-from rlvr.rewards.mathematics.values import NotRational, TooLarge, Undefined, approximate, equal, rational
+from rlvr.rewards.mathematics.values import (
+    NotRational,
+    TooLarge,
+    Undefined,
+    approximate,
+    equal,
+    rational,
+    start_budget,
+)
 
 _INTEGER = re.compile(r"-?[0-9]{1,60}")
 
@@ -43,6 +51,7 @@ def same(gold: str, answer: str, tolerance: float = 0.0) -> bool | None:
     """
     if not tolerance and _INTEGER.fullmatch(gold) and _INTEGER.fullmatch(answer):
         return int(gold) == int(answer)
+    start_budget()
     spelled_gold, spelled = trimmed(surface(gold)), trimmed(surface(answer))
     if not spelled or not spelled_gold:
         return False
@@ -296,6 +305,7 @@ def _all(verdicts: object) -> bool | None:
 @lru_cache(maxsize=8192)
 def why_no_gold(gold: str) -> str | None:
     """Return why a reference cannot be compared with, or None; ``needs-symbolic`` when only sympy can tell."""
+    start_budget()
     spelled = trimmed(surface(gold))
     if not spelled:
         return "it is empty or too long to be an answer"

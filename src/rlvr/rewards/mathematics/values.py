@@ -7,7 +7,9 @@ beyond rounding at any point is final. Everything has a size beyond which it is 
 
 from __future__ import annotations
 
+import math
 import random
+import threading
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,6 +18,10 @@ from rlvr.rewards.mathematics.syntax import Node
 
 MOST_BITS = 100_000
 """Size of the largest number that is evaluated."""
+MOST_BITS_TOGETHER = 3_000_000
+"""Size of all intermediate numbers of one comparison together, which bounds its time to about half a second."""
+MOST_ROOT_BITS = 20_000
+"""Size of the largest number whose root is taken exactly."""
 LARGEST_FACTORIAL = 5000
 DIGITS = (60, 200)
 """Digits at which two irrational values are compared, one after the other."""
@@ -78,8 +84,18 @@ def _arithmetic(kind: str, left: Fraction, right: Fraction) -> Fraction:
     return _power(left, right)
 
 
+_spent = threading.local()
+
+
+def start_budget() -> None:
+    """Begin to count the size of intermediate numbers; called once for each comparison."""
+    _spent.bits = 0
+
+
 def _bounded(value: Fraction) -> Fraction:
-    if value.numerator.bit_length() > MOST_BITS or value.denominator.bit_length() > MOST_BITS:
+    bits = value.numerator.bit_length() + value.denominator.bit_length()
+    _spent.bits = getattr(_spent, "bits", 0) + bits
+    if bits > MOST_BITS or _spent.bits > MOST_BITS_TOGETHER:
         raise TooLarge
     return value
 
@@ -94,7 +110,7 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
         raise TooLarge
     if base == 0 and exponent <= 0:
         raise Undefined("0 to no positive power")
-    return Fraction(base ** int(exponent))
+    return _bounded(Fraction(base ** int(exponent)))
 
 
 def _root(value: Fraction, degree: Fraction) -> Fraction:
@@ -113,16 +129,23 @@ def _root(value: Fraction, degree: Fraction) -> Fraction:
 
 
 def _integer_root(value: int, degree: int) -> int | None:
+    """Return the exact root of a whole number by Newton's method, or None when it has none."""
     if value < 2:
         return value
-    low, high = 1, 1 << (value.bit_length() // degree + 1)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if middle**degree <= value:
-            low = middle
-        else:
-            high = middle - 1
-    return low if low**degree == value else None
+    if value.bit_length() > MOST_ROOT_BITS:
+        raise NotRational("a root of a long number")
+    root = math.isqrt(value) if degree == 2 else _newton(value, degree)
+    return root if root**degree == value else None
+
+
+def _newton(value: int, degree: int) -> int:
+    """Return the whole part of a root, coming down from a power of two above it."""
+    root = 1 << -(-value.bit_length() // degree)
+    while True:
+        lower = ((degree - 1) * root + value // root ** (degree - 1)) // degree
+        if lower >= root:
+            return root
+        root = lower
 
 
 def _factorial(value: Fraction) -> Fraction:
@@ -130,10 +153,7 @@ def _factorial(value: Fraction) -> Fraction:
         raise NotRational("a factorial")
     if value > LARGEST_FACTORIAL:
         raise TooLarge
-    product = 1
-    for factor in range(2, int(value) + 1):
-        product *= factor
-    return Fraction(product)
+    return _bounded(Fraction(math.factorial(int(value))))
 
 
 def _binomial(above: Fraction, below: Fraction) -> Fraction:
@@ -141,9 +161,7 @@ def _binomial(above: Fraction, below: Fraction) -> Fraction:
         raise NotRational("a binomial")
     if above > LARGEST_FACTORIAL:
         raise TooLarge
-    import math
-
-    return Fraction(math.comb(int(above), int(below)))
+    return _bounded(Fraction(math.comb(int(above), int(below))))
 
 
 def _function(name: str, value: Fraction) -> Fraction:
@@ -192,6 +210,7 @@ def equal(left: Node, right: Node) -> bool | None:
         return True
     if _INFINITE & {left, right}:
         return False
+    start_budget()
     names = variables(left) | variables(right)
     if len(names) > 12:
         return None
@@ -277,6 +296,7 @@ def approximate(node: Node) -> float | None:
         return float("inf")
     if node == ("neg", ("const", "inf")):
         return float("-inf")
+    start_budget()
     try:
         return float(rational(node))
     except (NotRational, Undefined):
