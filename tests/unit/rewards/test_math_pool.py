@@ -79,6 +79,21 @@ def test_a_child_that_cannot_start_is_named() -> None:
         Pool(1, [sys.executable, "-c", "raise SystemExit(3)"]).run([EASY], 1)
 
 
+def test_an_interrupted_run_leaves_no_answer_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = "for line in sys.stdin: time.sleep(0.3); print(json.dumps({'same': True, 'why': line[:40]}), flush=True)"
+    pool = Pool(1, child(slow))
+    try:
+        pool.run([Job("first", None)], 5)
+        monkeypatch.setattr(pool, "_attend", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            pool.run([Job("second", None)], 5)
+        monkeypatch.undo()
+        (found,) = pool.run([Job("third", None)], 5)
+        assert "third" in found.why
+    finally:
+        pool.close()
+
+
 def test_results_keep_the_order_of_their_jobs() -> None:
     pool = Pool(2, child(ECHO))
     try:

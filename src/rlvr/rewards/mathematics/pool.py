@@ -82,16 +82,23 @@ class Pool:
             InfrastructureError: ``reward.math-child`` when no child can be started.
         """
         with self._lock:
-            return self._run(jobs, limit)
+            try:
+                return self._run(jobs, limit)
+            except BaseException:
+                self._end_all()  # an interrupted child would answer the next caller with this one's result
+                raise
 
     def close(self) -> None:
         """End all children."""
         if os.getpid() != self._owner:
             return  # a forked process inherits the exit handler, not the children
         with self._lock:
-            for child in self._children:
-                child.kill()
-            self._children.clear()
+            self._end_all()
+
+    def _end_all(self) -> None:
+        for child in self._children:
+            child.kill()
+        self._children.clear()
 
     def _run(self, jobs: Sequence[Job], limit: float) -> list[Result]:
         results: dict[int, Result] = {}
