@@ -47,7 +47,7 @@ def _equal(expected: Any, received: Any, tolerance: float | None) -> bool:
         tag, body = tagged(received)
         if tag == "D":
             return isinstance(expected, dict) and _dicts_equal(expected, body, tolerance)
-        if tag == "S":
+        if tag in ("S", "R"):
             return isinstance(expected, set | frozenset) and _sets_equal(expected, body)
         if tag not in ("I", "F", "C", "B"):
             return False
@@ -113,8 +113,6 @@ _ABSENT = object()
 def _member(encoded: Any, table: dict[Any, Any] | set[Any]) -> Any:
     try:
         value = decode(encoded)
-        if isinstance(value, set):
-            value = frozenset(value)
         return value if value in table else _ABSENT
     except TypeError:  # not hashable
         return _ABSENT

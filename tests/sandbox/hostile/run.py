@@ -7,6 +7,7 @@ attack without taking the tests along, and count what is left behind.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -68,7 +69,9 @@ class Surroundings:
         self.file = self.folder / "secret.txt"
         self.file.write_text(f"{self.secret} expect assert")
         self.file.chmod(0o644)
-        self.victim = subprocess.Popen(["/bin/sleep", "600"], stdout=subprocess.DEVNULL)
+        self.victim = subprocess.Popen(
+            ["/bin/sleep", "600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         self.contacts: list[str] = []
         self.abstract = f"rlvr-{os.getpid()}"
         self.path = str(self.folder / "socket")
@@ -177,6 +180,7 @@ def selected(kinds: set[str], quick: bool) -> list[tuple[str, programs.Program, 
 def main(rung: str, kinds: set[str], quick: bool) -> None:
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans come here, where they are counted
     surroundings = Surroundings()
+    atexit.register(surroundings.victim.kill)
     open_before, children_before = descriptors(), children()
     results = {}
     with Pool(2, min_isolation="E", without=WITHOUT[rung]) as pool:

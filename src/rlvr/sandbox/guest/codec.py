@@ -4,8 +4,9 @@ Exact built-in types only, with a depth and a size that are bounded. What is not
 :class:`Opaque`, which equals nothing. Encoding runs beside the solution and may be tampered with at will: whatever
 it writes, the reader builds exact built-in values from it, or refuses it.
 
-Tags: ``{"T": tuple} {"S": set} {"D": pairs of a dict} {"I": hex of a long int} {"F": nan or inf} {"C": complex}
-{"B": hex of bytes} {"A": [type, shape, flat list] of an array} {"O": [type name, handle]}``; all else is itself.
+Tags: ``{"T": tuple} {"S": set} {"R": frozenset} {"D": pairs of a dict} {"I": hex of a long int} {"F": nan or inf}
+{"C": complex} {"B": hex of bytes} {"A": [type, shape, flat list] of an array} {"O": [type name, handle]}``; all
+else is itself.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Encoder:
         return {"O": [str(kind.__name__)[:80], handle]}
 
 
-_CONTAINERS: Dict[type, str] = {list: "", tuple: "T", set: "S", frozenset: "S", dict: "D"}
+_CONTAINERS: Dict[type, str] = {list: "", tuple: "T", set: "S", frozenset: "R", dict: "D"}
 _BASES = (bool, int, float, str, tuple, list, dict, set, frozenset)
 
 
@@ -165,7 +166,7 @@ _COPIES: Dict[type, Callable[[Any], Any]] = {
     list: lambda value: list(list.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
     set: lambda value: set(set.__iter__(value)),
-    frozenset: lambda value: set(frozenset.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }
 
 
@@ -193,7 +194,7 @@ def decode(data: Any, opaque: Stand | None = None, arrays: bool = False) -> Any:
     if tag == "O":
         name, handle = opaque_parts(body)
         return (opaque or _bare)(name, handle)
-    if tag in ("T", "S", "D"):
+    if tag in ("T", "S", "R", "D"):
         return _decode_container(tag, body, opaque, arrays)
     if tag == "A":
         return _decode_array(body, arrays)
@@ -223,6 +224,9 @@ def _bare(name: str, handle: int | None) -> Opaque:
     return Opaque(name)
 
 
+_MAKERS: Dict[str, Callable[[Any], Any]] = {"T": tuple, "S": set, "R": frozenset}
+
+
 def _decode_container(tag: str, body: Any, opaque: Stand | None, arrays: bool) -> Any:
     if type(body) is not list:
         raise NotPlainError("a malformed container")
@@ -230,7 +234,7 @@ def _decode_container(tag: str, body: Any, opaque: Stand | None, arrays: bool) -
         if tag == "D":
             return {decode(key, opaque, arrays): decode(value, opaque, arrays) for key, value in body}
         items: list[Any] = [decode(item, opaque, arrays) for item in body]
-        return tuple(items) if tag == "T" else set(items)
+        return _MAKERS[tag](items)
     except (TypeError, ValueError) as error:
         raise NotPlainError("a malformed container") from error
 

@@ -84,6 +84,8 @@ class Layers:
         os.chdir("/")
         self._attempt("setuid", _change_user)
         kernel.drop_capabilities()
+        if self.active("namespaces"):
+            kernel.die_with_parent()  # again: a change of user takes it back
         kernel.set_dumpable(False)
         kernel.no_new_privileges()
         _fixed_limits()

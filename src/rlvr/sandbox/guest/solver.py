@@ -74,7 +74,7 @@ def load(code: str, name: str, imports: Optional[List[str]]) -> types.ModuleType
     module.__dict__["__builtins__"] = builtins
     sys.modules[name] = module
     if imports is not None:
-        restrict_imports(code, frozenset(imports), module.__dict__)
+        restrict_imports(code, frozenset(imports))
     builtins.open = _opener(io.open)
     exec(compile(code, f"<{name}>", "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the purpose
     return module
@@ -95,7 +95,7 @@ def _opener(real: Callable[..., Any]) -> Callable[..., Any]:
     return open
 
 
-def restrict_imports(code: str, allowed: FrozenSet[str], namespace: Dict[str, Any]) -> None:
+def restrict_imports(code: str, allowed: FrozenSet[str]) -> None:
     """Refuse imports of other modules by the code itself; a rule of style, not a boundary.
 
     Raises:
@@ -115,11 +115,11 @@ def restrict_imports(code: str, allowed: FrozenSet[str], namespace: Dict[str, An
     real = builtins.__import__
 
     def guarded(name: str, globals: Any = None, *args: Any) -> Any:
-        if globals is namespace:
+        if globals is None:  # called by hand; import statements were looked at above
             check(name)
         return real(name, globals, *args)
 
-    builtins.__import__ = guarded  # type: ignore[assignment]  # likewise
+    builtins.__import__ = guarded  # type: ignore[assignment]  # the same call, less precisely typed
 
 
 def find_entry(module: types.ModuleType, code: str, name: Optional[str]) -> Callable[..., Any]:
