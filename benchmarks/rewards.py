@@ -262,8 +262,8 @@ def report(size: int, repeats: int) -> str:
         "## False positives and negatives on the mathematical cases",
         _table(("Cases", "Scorer", "Number", "False positives", "False negatives"), errors),
         "This verifier was developed against both files, so its zeros say that the cases are kept, not how it does "
-        "on unseen ones. TRL and math-verify receive each gold in dollars, since they find none otherwise, and their own "
-        "defaults. Some cases are choices of this project where several are defensible (a `why` that begins with "
+        "on unseen ones. TRL and math-verify receive each gold in dollars, since they find none otherwise, and their "
+        "own defaults. Some cases are choices of this project where several are defensible (a `why` that begins with "
         "POLICY).",
     ]
     return "\n\n".join(parts) + "\n"

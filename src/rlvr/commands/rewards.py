@@ -15,8 +15,11 @@ from rlvr.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rlvr.commands.chain import Chain
+    from rlvr.records.samples import Sample
     from rlvr.rewards.cases import Case
     from rlvr.rewards.contract import Verdict
+    from rlvr.rewards.judge import Judge
 
 
 @click.group(invoke_without_command=True)
@@ -215,3 +218,80 @@ def _print_cases(cases: list[Case], verdicts: list[Verdict]) -> None:
     out.print(
         f"\n{len(judged) - len(wrong)} of {len(judged)} as expected {' '.join(wrong)}".rstrip(), markup=False
     )
+
+
+@command.command("calibrate")
+@click.argument("name", required=False)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("calibration.json"),
+    show_default=True,
+    help="Where the record goes, relative to the workspace.",
+)
+@workspace_option
+@json_option
+def calibrate(name: str | None, output: Path, folder: Path, as_json: bool) -> None:
+    """Compare a judge with people's labels of this workspace, and write its calibration record.
+
+    The judge judges every completion that a person labelled in an inspection; the simulated reader does not count.
+
+    Example: rlvr rewards calibrate judge --output calibration.json
+    """
+    from rlvr.commands.chain import Chain
+    from rlvr.inspection.folder import InspectionFolder
+    from rlvr.rewards.judge import calibration_of
+    from rlvr.workspace import write_atomic
+
+    chain = Chain(folder)
+    judge, configured = _configured_judge(chain, name)
+    labelled = InspectionFolder.of_gates(chain.workspace.gates).cases()
+    if not labelled:
+        raise UsageError(
+            "judge.no-labels",
+            "no person has labelled a completion here",
+            where=str(chain.base),
+            fix="rlvr inspect, with a reward beside the judge",
+        )
+    verdicts = _judged(judge, [sample for sample, _ in labelled])
+    pairs = [
+        (verdict.accepted, judgement.verdict == "pass")
+        for verdict, (_, judgement) in zip(verdicts, labelled, strict=True)
+        if verdict.score is not None
+    ]
+    record = calibration_of(configured, [one for one, _ in pairs], [other for _, other in pairs])
+    record["not_judged"] = len(verdicts) - len(pairs)
+    write_atomic(chain.base / output, (json.dumps(record, indent=2) + "\n").encode())
+    if as_json:
+        emit_json({**record, "path": str(chain.base / output)})
+        return
+    console().print(
+        f"{record['labels']} labels, agreement {record['agreement']:.1%} (at least {record['agreement_low']:.1%}); "
+        f"written to {chain.base / output}. Name it as the judge's argument `calibration`.",
+        markup=False,
+    )
+
+
+def _configured_judge(chain: Chain, name: str | None) -> tuple[Judge, str]:
+    """Return the judge of the configuration, by its name or the only one, and its model."""
+    from rlvr.rewards import load_reward
+    from rlvr.rewards.judge import Judge
+
+    for reward in chain.config.rewards:
+        if reward.use == "judge" and name in (None, reward.name or reward.use):
+            found = load_reward(reward.use, reward.arguments, chain.base)
+            assert isinstance(found, Judge)
+            return found, found.model
+    raise UsageError(
+        "judge.none",
+        f"no reward {name or 'judge'!r} of the configuration is a judge",
+        where=str(chain.workspace.config_path),
+        expected="an entry with `use: judge`",
+    )
+
+
+def _judged(judge: Judge, samples: list[Sample]) -> list[Verdict]:
+    columns: dict[str, list[Any]] = {}
+    if judge.reference_column is not None:
+        columns[judge.reference_column] = [sample.columns.get(judge.reference_column) for sample in samples]
+    return judge.verdicts([[one.model_dump() for one in sample.completion] for sample in samples], **columns)

@@ -21,7 +21,7 @@ from typing import Any
 
 from rlvr.errors import ConfigError
 from rlvr.rewards.builtin import Builtin
-from rlvr.rewards.contract import Outcome, Verdict
+from rlvr.rewards.contract import Completion, Outcome, Verdict
 from rlvr.rewards.judge_guards import decided_by_program, expected_answer, refusal
 from rlvr.rewards.reading import outside_thinking, without_end_tokens
 
@@ -107,6 +107,12 @@ class Judge(Builtin):
         if low < LEAST_AGREEMENT:
             return f"the judge agrees with people in at least {low:.0%} of cases, {LEAST_AGREEMENT:.0%} are needed"
         return ""
+
+    def verdicts(self, completions: Sequence[Completion], **columns: Any) -> list[Verdict]:
+        """Judge a batch; a rubric that is stated here needs no reference column."""
+        if self.rubric and self.reference_column is not None and self.reference_column not in columns:
+            columns[self.reference_column] = [None] * len(completions)
+        return super().verdicts(completions, **columns)
 
     def verdict(self, completion: str, reference: Any) -> Verdict:
         """Judge one completion."""

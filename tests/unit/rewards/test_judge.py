@@ -113,6 +113,15 @@ def test_it_asks_in_parallel_with_a_fixed_schema_and_reads_the_verdict(endpoint:
     assert RUBRIC in request["messages"][1]["content"] and request["temperature"] == 0
 
 
+def test_a_rubric_that_is_stated_needs_no_column_and_shows_the_reference_where_there_is_one(
+    endpoint: Endpoint,
+) -> None:
+    one = judge(endpoint, rubric=RUBRIC)
+    assert one(prompts=["p"], completions=["The Glomma."]) == [1.0]
+    assert one(prompts=["p"], completions=["The Glomma."], answer=["Glomma or Otra"]) == [1.0]
+    assert "Glomma or Otra" in endpoint.requests[1]["messages"][1]["content"]
+
+
 def test_a_judged_text_is_not_sent_twice(endpoint: Endpoint) -> None:
     one = judge(endpoint)
     for _ in range(3):
