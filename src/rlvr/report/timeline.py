@@ -91,7 +91,8 @@ def _gate(gate: GateReport) -> Event:
 
 def _reading(name: str, record: Entry, state: str, why: str = "") -> Event:
     readers = ", ".join(record.get("readers") or [record.get("reader", "")])
-    who = f"{readers} (simulated)" if record.get("simulated") else readers
+    unnamed = record.get("simulated") and "simulated" not in readers
+    who = f"{readers} (simulated)" if unnamed else readers
     return Event(
         str(record.get("made_at", "")),
         name,
@@ -104,7 +105,7 @@ def _reading(name: str, record: Entry, state: str, why: str = "") -> Event:
 
 
 def _reading_facts(record: Entry) -> list[tuple[str, str]]:
-    facts = [("read", f"{record.get('read', 0)} of {record.get('needed', '?')}")]
+    facts = [("read", f"{record.get('read', 0)} ({record.get('needed', '?')} needed)")]
     if record.get("agreement") is not None:
         facts.append(("agreement", f"{record['agreement']:.1%}"))
     if record.get("kappa") is not None:

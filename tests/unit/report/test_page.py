@@ -200,7 +200,7 @@ def test_timeline_says_who_read_what_and_when(made):
     assert events[0].hashes == {"reward": "r1"}
     assert events[1].state == "waived"
     assert events[4].who == "Kim"
-    assert ("read", "20 of 20") in events[4].facts
+    assert ("read", "20 (20 needed)") in events[4].facts
 
 
 def test_without_a_workspace_the_gates_of_the_run_are_shown(made):
