@@ -17,6 +17,18 @@ pytestmark = pytest.mark.tiny
 
 
 @pytest.fixture(scope="session")
+def taught(tmp_path_factory):
+    """The demo's own model: right sometimes."""
+    from rlvr.demo.model import build_model, build_tokenizer, save, teach
+    from rlvr.demo.task import questions
+
+    tokenizer = build_tokenizer()
+    model = build_model(len(tokenizer), seed=0)
+    teach(model, tokenizer, questions(0)[0], seed=0)
+    return _saved(model, tokenizer, tmp_path_factory.mktemp("taught") / "model", save)
+
+
+@pytest.fixture(scope="session")
 def copier(tmp_path_factory):
     """A model that nearly always copies its four digits."""
     from rlvr.demo.model import build_model, build_tokenizer, save, teach
@@ -35,30 +47,19 @@ def copier(tmp_path_factory):
     return _saved(model, tokenizer, tmp_path_factory.mktemp("copier") / "model", save)
 
 
-@pytest.fixture(scope="session")
-def untaught(tmp_path_factory):
-    """A model with random weights: it never answers, and hardly ever ends."""
-    from rlvr.demo.model import build_model, build_tokenizer, save
-
-    tokenizer = build_tokenizer()
-    return _saved(
-        build_model(len(tokenizer), seed=2), tokenizer, tmp_path_factory.mktemp("raw") / "model", save
-    )
-
-
 def _saved(model, tokenizer, folder, save):
     save(model, tokenizer, folder)
     return folder
 
 
 @pytest.fixture
-def make(tmp_path, demo_run):
+def make(tmp_path, taught):
     """Write a workspace on a model, the demo's unless another one is given."""
 
     def write(
         model=None, *, reference="sorted", rewards="[{use: exact}]", prompts=320, sampling="", gates=""
     ):
-        shutil.copytree(model or demo_run[0] / "model", tmp_path / "model", dirs_exist_ok=True)
+        shutil.copytree(model or taught, tmp_path / "model", dirs_exist_ok=True)
         lines = []
         for number in random.Random(0).sample(range(10_000), prompts):
             digits = f"{number:04d}"
@@ -89,7 +90,7 @@ def probe(folder, **options):
 NEVER = "def never(prompts, completions, **columns):\n    return [0.0] * len(prompts)\n"
 
 
-def check_verdicts(make, copier, untaught, seed):
+def check_verdicts(make, copier, seed):
     """The five models of the issue, with their verdicts and named causes."""
     folder = make(sampling=f"seed: {seed}")
     found = probe(folder)
@@ -138,21 +139,21 @@ def _read_zeros(folder, count):
     )
 
 
-def test_the_verdict_and_the_cause_are_right(make, copier, untaught):
-    check_verdicts(make, copier, untaught, seed=0)
+def test_the_verdict_and_the_cause_are_right(make, copier):
+    check_verdicts(make, copier, seed=0)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(1, 20))
-def test_the_verdict_and_the_cause_are_right_for_every_seed(make, copier, untaught, seed):
-    check_verdicts(make, copier, untaught, seed)
+def test_the_verdict_and_the_cause_are_right_for_every_seed(make, copier, seed):
+    check_verdicts(make, copier, seed)
 
 
-def test_a_seed_gives_the_same_completions_whatever_the_batch(demo_run):
+def test_a_seed_gives_the_same_completions_whatever_the_batch(taught):
     from rlvr.generate.transformers import TransformersGenerator
 
-    generator = TransformersGenerator(str(demo_run[0] / "model"), Path())
+    generator = TransformersGenerator(str(taught), Path())
     asked = [[Message(role="user", content=f"sort {number}")] for number in (4321, 1234, 9182, 7777, 3030)]
     settings = {"temperature": 1.0, "max_tokens": 16, "seed": 5}
     whole = generator.generate(asked, count=6, **settings)
@@ -165,13 +166,13 @@ def test_a_seed_gives_the_same_completions_whatever_the_batch(demo_run):
     assert len({one.text for row in whole for one in row}) > 10
 
 
-def test_sampled_frequencies_are_the_models_own(demo_run):
+def test_sampled_frequencies_are_the_models_own(taught):
     """The first token's frequencies over 4,000 draws match the model's probabilities, with and without top_p."""
     import torch
 
     from rlvr.generate.transformers import TransformersGenerator
 
-    generator = TransformersGenerator(str(demo_run[0] / "model"), Path())
+    generator = TransformersGenerator(str(taught), Path())
     prompt = [Message(role="user", content="sort 4321")]
     ids = torch.tensor([generator._encode([prompt])[0]])
     with torch.inference_mode():
@@ -198,10 +199,10 @@ def _nucleus(shares, top_p):
     return kept.new_zeros(len(kept)).scatter(0, places, kept / kept.sum())
 
 
-def test_temperature_zero_takes_the_most_likely(demo_run):
+def test_temperature_zero_takes_the_most_likely(taught):
     from rlvr.generate.transformers import TransformersGenerator
 
-    generator = TransformersGenerator(str(demo_run[0] / "model"), Path())
+    generator = TransformersGenerator(str(taught), Path())
     (row,) = generator.generate(
         [[Message(role="user", content="sort 4321")]], count=5, temperature=0, max_tokens=16, seed=1
     )

@@ -12,7 +12,7 @@ from rlvr.commands.progress import counting
 from rlvr.errors import DataError
 from rlvr.probe import estimate, sequence
 from rlvr.probe.evidence import Facts
-from rlvr.probe.gold import gold_forms, holds_reference, reference_in
+from rlvr.probe.gold import gold_forms, holds_reference, references_in
 from rlvr.probe.summary import build_record
 from rlvr.probe.verdict import HOPELESS
 from rlvr.records.probe import ProbeRecord
@@ -120,8 +120,12 @@ def facts_of(
 def check_gold(scorer: Scorer, rows: Sequence[Any], chat: bool) -> tuple[int, int]:
     """Put references to the reward as completions; returns how many were tried and how many paid in some form."""
     columns = reference_columns(scorer)
-    asked = [(row, reference_in(row.columns, columns)) for row in rows[:GOLD_ROWS]]
-    tried = [(row, form) for row, gold in asked if gold is not None for form in gold_forms(gold)]
+    tried = [
+        (row, form)
+        for row in rows[:GOLD_ROWS]
+        for gold in references_in(row.columns, columns)
+        for form in gold_forms(gold)
+    ]
     if not tried:
         return 0, 0
     scores = score_texts(scorer, [row for row, _ in tried], [form for _, form in tried], chat=chat)
@@ -146,7 +150,7 @@ def unpaid_matches(
 ) -> int:
     """Return how many completions hold their reference as the last answer and were read as wrong."""
     return sum(
-        score.outcome == "wrong" and holds_reference(sample.text, reference_in(sample.columns, columns))
+        score.outcome == "wrong" and holds_reference(sample.text, references_in(sample.columns, columns))
         for sample, score in zip(samples, scores, strict=True)
     )
 

@@ -16,13 +16,16 @@ _HASHES = re.compile(r"####\s*(.+)")
 _SENTENCE = re.compile(r"answer(?:\s+is)?\s*[:=]?\s*\**([^\n*]+?)\**\.?\s*$", re.IGNORECASE)
 
 
-def reference_in(columns: Mapping[str, Any], preferred: Sequence[str] = ()) -> Any:
-    """Return the reference of a row: the first filled column among the rewards' own and the usual names."""
-    for name in (*preferred, *REFERENCES):
+def references_in(columns: Mapping[str, Any], preferred: Sequence[str] = ()) -> list[Any]:
+    """Return what may be the reference of a row: the rewards' own columns and the first of the usual names."""
+    usual = next((name for name in REFERENCES if columns.get(name) not in (None, "")), None)
+    names = [name for name in (*preferred, usual) if name is not None]
+    found = []
+    for name in dict.fromkeys(names):
         value = columns.get(name)
         if value is not None and value != "":
-            return value
-    return None
+            found.append(value)
+    return found
 
 
 def gold_forms(reference: Any) -> list[str]:
@@ -41,12 +44,10 @@ def gold_forms(reference: Any) -> list[str]:
     ]
 
 
-def holds_reference(text: str, reference: Any) -> bool:
-    """Return whether the last answer that a reader would see in ``text`` is the reference, spaces and case aside."""
-    if reference is None:
-        return False
-    wanted = _plain(reference if isinstance(reference, str) else json.dumps(reference))
-    return bool(wanted) and any(_plain(found) == wanted for found in _answers(text))
+def holds_reference(text: str, references: Sequence[Any]) -> bool:
+    """Return whether the last answer that a reader would see in ``text`` is a reference, spaces and case aside."""
+    wanted = {_plain(one if isinstance(one, str) else json.dumps(one)) for one in references} - {""}
+    return bool(wanted) and any(_plain(found) in wanted for found in _answers(text))
 
 
 def _answers(text: str) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlvr.probe.gold import gold_forms, holds_reference, reference_in
+from rlvr.probe.gold import gold_forms, holds_reference, references_in
 
 
 def test_the_usual_forms_of_a_reference():
@@ -31,11 +31,12 @@ def test_the_usual_forms_of_a_reference():
     ],
 )
 def test_the_last_answer_decides(text, reference, holds):
-    assert holds_reference(text, reference) is holds
+    assert holds_reference(text, [] if reference is None else [reference]) is holds
 
 
-def test_the_reference_is_the_rewards_own_column_first():
+def test_the_rewards_own_column_and_the_usual_one_may_hold_the_reference():
     columns = {"answer": "1", "gold": "2", "mine": "3", "empty": ""}
-    assert reference_in(columns, ["mine"]) == "3"
-    assert reference_in(columns, ["empty"]) == "1"
-    assert reference_in({"other": 1}) is None
+    assert references_in(columns, ["mine"]) == ["3", "1"]
+    assert references_in(columns, ["empty", "answer"]) == ["1"]
+    assert references_in({"other": 1}) == []
+    assert holds_reference("<answer>1</answer>", ["an entry", "1"])
