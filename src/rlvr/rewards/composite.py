@@ -346,5 +346,5 @@ def _check_judges(components: Sequence[Component]) -> None:
             f"{reasons[0]} is the only correctness signal",
             where=f"reward {deciding[0].name}",
             expected="a program that decides correctness, or a calibration record of at least 50 labels",
-            fix="label completions with `rlvr inspect`, then `rlvr rewards calibrate`, and name its record as `calibration:`",
+            fix="label with `rlvr inspect`, run `rlvr rewards calibrate`, name its record as `calibration:`",
         )

@@ -343,8 +343,8 @@ assert reward(prompts=["?"], completions=["42"], rubric=[rubric]) == [1.0]
             "being the only correctness signal without calibration",
         ),
         limits=(
-            "a model judge can be wrong and can be gamed: calibrate it on people's labels (`rlvr rewards calibrate`), "
-            "read samples, keep a program beside it",
+            "a model judge can be wrong and can be gamed: calibrate it on people's labels "
+            "(`rlvr rewards calibrate`), read samples, keep a program beside it",
             "completions are sent to the endpoint that is named",
         ),
     ),

@@ -99,6 +99,7 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 _OPTION = re.compile(r"(?:option|choice|answer)\s+\(?([A-Z])\)?", re.IGNORECASE)
+_SECOND_LETTER = re.compile(r"\(?[A-Z]\)|[A-Z](?![A-Za-z])\s*(?:[.,)]|\Z)")
 _TIME = re.compile(r"(\d{1,2}):([0-5]\d)(?:\s*(?:\\text\{)?\s*([ap])\.?\s*m\.?\s*\}?)?", re.IGNORECASE)
 _MATRIX = re.compile(r"\\begin\{([pbvBV]?matrix|array|smallmatrix)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}")
 _TEXT_COMMAND = re.compile(r"\\text\{([^{}]*)\}")
@@ -194,6 +195,8 @@ def _read_choice(text: str, depth: int) -> Answer | None:
     if option:
         return Choice(option.group(1).upper())
     found = _CHOICE.fullmatch(plain)
+    if found and _SECOND_LETTER.match(found["rest"]):
+        return None
     if (
         found
         and found["rest"]
@@ -273,6 +276,7 @@ def _spread(items: list[Answer]) -> tuple[Answer, ...]:
 
 
 def _read_union(text: str, depth: int) -> Answer | None:
+    text = re.sub(r"(?<=[ℝ)\]])\s*-\s*(?=\\\{)", "∖", text)
     parts = split(text, "∪∩∖")
     if len(parts) < 2 or not all(parts):
         return None

@@ -72,6 +72,11 @@ _SPELLINGS = (
     (r"\\(?:ldots|dots|cdots|dotsc|dotsb)(?![a-zA-Z])|\.{2,}", "…"),
     (r"\^\s*\{?\s*(?:\\circ|\\degree|∘|°)\s*\}?|\\degree(?![a-zA-Z])|\\textdegree(?![a-zA-Z])", "°"),
     (r"\{\s*:\s*\}", ":"),
+    (r"\\text\{\s*\}", " "),
+    (r"°\s*(?:\\(?:text|mathrm)\s*\{)?\s*([CF])\s*\}?(?![a-zA-Z])", r"\\text{degree\1}"),
+    (r"\\(?:pounds|textsterling)(?![a-zA-Z])", r"\\text{pound}"),
+    (r"\\(?:euro|texteuro|EUR)(?![a-zA-Z])", r"\\text{euro}"),
+    (r"(?<![a-zA-Z\\])infinity(?![a-zA-Z])", "∞"),
     (
         r"\\(?:overline|overleftrightarrow|overrightarrow|widehat|overarc|wideparen)\s*\{\s*([A-Z]{2,4})\s*\}",
         r"\1",
@@ -97,7 +102,8 @@ _QUANTITY = re.compile(r"\s*([-+]?[\d.,]*\d)\s*([A-Za-z][A-Za-z /.]*)")
 _ROMAN = re.compile(r"\\(?:text|textrm|mathrm|mbox|operatorname)")
 _MATHS_LIKE = re.compile(r"[\s\d.,+\-*/^()%$:]+|\s*[A-Za-z](?:\s*(?:,|and|or|&)\s*[A-Za-z])*\s*|\s*\\.*")
 _MATH_DELIMITER = re.compile(r"\\[()\[\]]|\$\$|`+")
-_SPECIAL = re.compile(r"[\\<>*.=+!~{-]")
+_SPECIAL = re.compile(r"[\\<>*.=+!~{°-]|infinity")
+_ESCAPED_TWICE = re.compile(r"\\\\(?=[a-zA-Z]{2})")
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -110,6 +116,8 @@ def surface(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     text = _signs(text) if not text.isascii() else text
+    if "\\\\" in text and "\\begin" not in text:
+        text = _ESCAPED_TWICE.sub(r"\\", text)
     text = _dollars(_MATH_DELIMITER.sub(" ", text))
     if _SPECIAL.search(text):
         for pattern, replacement in _COMPILED:
