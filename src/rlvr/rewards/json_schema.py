@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -130,11 +131,12 @@ def _next_start(text: str, start: int, schema: Any) -> int:
     return min(places, default=-1)
 
 
+_MEANT = re.compile(r"""[\[{]\s*(?:["'\[{\]}]|[\w$]+\s*:|\Z)""")
+
+
 def _looks_meant(text: str, place: int) -> bool:
-    """Return whether a bracket in prose begins JSON: a quote, a bracket or nothing follows it."""
-    return (
-        text[place + 1 : place + 40].lstrip()[:1] in ("", '"', "'", "{", "[", "}", "]") or text[place] == "{"
-    )
+    """Return whether a bracket in prose begins JSON: a quote, a bracket, a bare name or nothing follows it."""
+    return _MEANT.match(text, place) is not None
 
 
 def _schema(reference: Any) -> Any:

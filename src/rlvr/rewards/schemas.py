@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -57,9 +58,12 @@ def _compiled(text: str, assert_format: bool) -> Check:
 
 
 def _by_library(kind: Any, schema: Any, assert_format: bool) -> Check:
+    from jsonschema import validators
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
+    extend: Any = validators.extend
+    kind = extend(kind, {"multipleOf": _exact_multiple})
     checker = kind.FORMAT_CHECKER if assert_format else None
     validator = kind(schema, format_checker=checker, registry=Registry())
 
@@ -73,6 +77,18 @@ def _by_library(kind: Any, schema: Any, assert_format: bool) -> Check:
         return f"{error.message[:200]} at {error.json_path}" if error else ""
 
     return check
+
+
+def _is_multiple(value: Any, unit: Any) -> bool:
+    """Return whether a number is a whole multiple, in decimals: 0.3 is one of 0.1."""
+    return (Fraction(str(value)) / Fraction(str(unit))).denominator == 1
+
+
+def _exact_multiple(_: Any, unit: Any, value: Any, __: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if _TYPES["number"](value) and not _is_multiple(value, unit):
+        yield ValidationError(f"{value!r} is not a multiple of {unit}")
 
 
 def _no_foreign_references(schema: Any) -> None:
@@ -222,6 +238,7 @@ _KEYWORDS: dict[str, Callable[[Any, Any, bool], Check | None]] = {
     "maximum": _bound(lambda value, limit: value <= limit, "at most"),
     "exclusiveMinimum": _bound(lambda value, limit: value > limit, "above"),
     "exclusiveMaximum": _bound(lambda value, limit: value < limit, "below"),
+    "multipleOf": _bound(_is_multiple, "a multiple of"),
     "minLength": _size(str, lambda size, limit: size >= limit, "a length of at least"),
     "maxLength": _size(str, lambda size, limit: size <= limit, "a length of at most"),
     "minItems": _size(list, lambda size, limit: size >= limit, "a size of at least"),

@@ -103,6 +103,8 @@ def test_numbers_stay_exact() -> None:
         ('```json\n{"age": 1}\n```\n```json\n{"age": "x"}\n```', Outcome.WRONG),
         ('```json\n{"age": 1}', Outcome.ILL_FORMED),
         ('<think>{"age": 1}</think>', Outcome.ILL_FORMED),
+        ('{"age": 1} where {age} is a guess', Outcome.RIGHT),
+        ('{"age": 1} or {age: 2}', Outcome.ILL_FORMED),
         ("no JSON", Outcome.ILL_FORMED),
         ("", Outcome.ILL_FORMED),
         ("{" * 200_000, Outcome.ILL_FORMED),
@@ -135,6 +137,14 @@ def test_schemas_come_as_objects_or_text_and_are_checked() -> None:
 def test_a_reference_that_leads_nowhere_is_an_error_of_the_schema() -> None:
     with pytest.raises(BadSchema, match="leads nowhere"):
         compiled({"$ref": "#/$defs/no"})({})
+
+
+@pytest.mark.parametrize("more", [{}, {"anyOf": [True]}])
+def test_multiples_are_counted_in_decimals(more: dict[str, Any]) -> None:
+    assert compiled({"multipleOf": 0.1, **more})(0.3) == ""
+    assert compiled({"multipleOf": 0.0001, **more})(0.0075) == ""
+    assert compiled({"multipleOf": 0.1, **more})(0.35)
+    assert compiled({"multipleOf": 3, **more})(10**30 + 1)
 
 
 def test_weak_schemas_are_named() -> None:
