@@ -46,7 +46,7 @@ def test_a_critical_symptom_pauses_with_a_checkpoint(model: Path, tmp_path: Path
     callback = WatchCallback.attach(
         made, action="pause", on_finding=heard.append, on_pause=paused.append, raise_at_end=True
     )
-    with pytest.raises(StopTraining, match="truncation|no-signal") as stopped:
+    with pytest.raises(StopTraining, match=r"truncation|no-signal") as stopped:
         made.train()
     assert stopped.value.exit_code == 3
     assert stopped.value.code == "train.paused"
