@@ -119,7 +119,7 @@ def audit_rewards(
     stamp: Mapping[str, Any] | None = None,
     baseline: Path | None = None,
     labels: Iterable[Label] = (),
-    budget_s: float = 14.0,
+    budget_s: float = 13.0,
     progress: Callable[[str], None] | None = None,
 ) -> AuditRecord:
     """Audit every component and their sum.

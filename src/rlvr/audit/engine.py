@@ -58,6 +58,7 @@ class Audit:
         self.missing = missing_columns(self.facts, self.columns)
         self.stated_role = role
         self.session = Session(runner, rows, convention, budget_s)
+        self.session.always_isolated = self.source.calls_any("exec")  # what a program defines must not stay
         self.factory = FindingFactory(target, name, self.facts.file, self.session.convention)
         self.findings: list[Finding] = []
         self.remarks: list[Finding] = []

@@ -145,16 +145,16 @@ class Runner:
         self.folder = Path(tempfile.mkdtemp(prefix="rlvr-audit-"))
         self.calls = 0
         self._forking = threading.Lock()
-        self._live: set[int] = set()
+        self._live: dict[int, socket.socket] = {}
         self._control, other = socket.socketpair()
         try:
             self._process = self._start(other)
+            other.close()  # or the end of the child would never be seen
             self.facts = self._load()
         except BaseException:
+            other.close()
             self.close()
             raise
-        finally:
-            other.close()
 
     def _start(self, other: socket.socket) -> subprocess.Popen[bytes]:
         environment = {
@@ -222,12 +222,14 @@ class Runner:
                 fix="run it again",
             )
         pid = int(json.loads(hello)["pid"])
-        self._live.add(pid)
+        self._live[pid] = ours
         return ours, pid
 
     def end(self, pid: int) -> None:
         """End one worker and whatever it started."""
-        self._live.discard(pid)
+        connection = self._live.pop(pid, None)
+        if connection is not None:
+            connection.close()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
 
@@ -278,6 +280,7 @@ class Worker:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
         self._connection, self._pid = runner.fork()
+        self._alive = True
         self.calls = 0
 
     @property
@@ -302,8 +305,9 @@ class Worker:
             if hangs > 1 or (results and time.monotonic() > deadline):
                 skipped = Result("skipped", message="after two hangs" if hangs > 1 else "no time left")
                 return [*results, *[skipped] * (len(requests) - len(results))]
-            if results:
-                self._replace()
+            if not self._alive:
+                self._connection, self._pid = self.runner.fork()
+                self._alive = True
             results += self._some(requests[len(results) :], clock, deadline)
             hangs += results[-1].kind == "hang"
         self.runner.calls += len(requests)
@@ -318,7 +322,7 @@ class Worker:
             for _ in requests:
                 data = self._patient_receive(clock)
                 if data is None:
-                    return [*results, Result("crash", message="the process ended")]
+                    return [*results, self._crashed()]
                 results.append(_decoded(json.loads(data)))
                 if time.monotonic() > deadline and len(results) < len(requests):
                     self._kill()
@@ -331,8 +335,12 @@ class Worker:
                 Result("hang", message=f"no answer within {clock:g} s", line=line, seconds=clock),
             ]
         except (OSError, ValueError):
-            return [*results, Result("crash", message="the process ended")]
+            return [*results, self._crashed()]
         return results
+
+    def _crashed(self) -> Result:
+        self._kill()
+        return Result("crash", message="the process ended")
 
     def _patient_receive(self, clock: float) -> bytes | None:
         """Receive an answer; a worker that wants to run but gets little CPU, on a busy machine, may take longer.
@@ -369,16 +377,12 @@ class Worker:
             return results, []
         return results, json.loads(names) if names else []
 
-    def _replace(self) -> None:
-        self.close()
-        self._connection, self._pid = self.runner.fork()
-
     def _kill(self) -> None:
+        self._alive = False
         self.runner.end(self._pid)
 
     def close(self) -> None:
         """End this worker and whatever it started."""
-        self._connection.close()
         self._kill()
 
     def __enter__(self) -> Worker:

@@ -136,6 +136,7 @@ class Session:
         self._workers: set[str] = set()
         self.hangs = 0
         self.sticky = False
+        self.always_isolated = False
         self._worker: Worker | None = None
         self.first_call_s = 0.0
 
@@ -217,6 +218,7 @@ class Session:
             isolated: A fresh worker for every completion, for ones that may leave something behind.
         """
         wanted = list(pairs)
+        isolated = isolated or self.always_isolated
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
         size = int(min(64, max(1, CHUNK_S / self.seconds_per_call))) if self._singles else 4
         for group in [[pair] for pair in new] if isolated else _chunks(new, size):

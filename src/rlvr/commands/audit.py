@@ -39,7 +39,7 @@ ROWS_ATTACKED = 60
 @click.option("--baseline", type=click.Path(path_type=Path), help="YAML file: known findings with reasons.")
 @click.option("--sarif", type=click.Path(path_type=Path), help="Also write the findings as SARIF 2.1.0.")
 @click.option(
-    "--budget", type=click.FloatRange(1, 600), default=14.0, show_default=True, help="Seconds a reward."
+    "--budget", type=click.FloatRange(1, 600), default=13.0, show_default=True, help="Seconds a reward."
 )
 @click.option("--selftest", is_flag=True, help="Audit the built-in zoo; print recall and false alarms.")
 def command(
@@ -82,7 +82,7 @@ def audit_workspace(
     chain: Chain,
     *,
     baseline: Path | None = None,
-    budget_s: float = 14.0,
+    budget_s: float = 13.0,
     progress: Callable[[str], None] | None = None,
 ) -> AuditRecord:
     """Audit every reward of a workspace and write the record of the gate.
@@ -117,7 +117,7 @@ def audit_function(
     *,
     role: str | None = None,
     baseline: Path | None = None,
-    budget_s: float = 14.0,
+    budget_s: float = 13.0,
 ) -> AuditRecord:
     """Audit ``FILE.py:FUNCTION`` on the rows of a file; needs no workspace.
 
@@ -237,18 +237,26 @@ def print_record(record: AuditRecord) -> None:
 
 
 def _print_findings(out: Any, findings: Sequence[Finding]) -> None:
+    """Print one block a category, the gravest first; further attacks of a category are named on one line."""
+    groups: dict[str, list[Finding]] = {}
     for finding in findings:
-        state = f" accepted: {finding.accepted_because}" if finding.accepted_because else ""
-        place = f" (line {finding.line})" if finding.line else ""
-        out.print(
-            f"  {finding.severity:8} {finding.category}{place}{state}",
-            style=COLOURS[finding.severity],
-            markup=False,
-        )
-        out.print(f"           {finding.message}", markup=False)
-        if finding.completion:
-            out.print(f"           completion: {_visible(finding.completion)}", markup=False)
-        out.print(f"           do: {finding.fix}   [{finding.id}]", markup=False)
+        groups.setdefault(finding.category, []).append(finding)
+    for found in groups.values():
+        _print_finding(out, found[0])
+        if len(found) > 1:
+            others = ", ".join(f"{one.attack} [{one.id}]" for one in found[1:])
+            out.print(f"           also: {others}", style="dim", markup=False)
+
+
+def _print_finding(out: Any, finding: Finding) -> None:
+    state = f" accepted: {finding.accepted_because}" if finding.accepted_because else ""
+    place = f" (line {finding.line})" if finding.line else ""
+    head = f"  {finding.severity:8} {finding.category}{place}{state}"
+    out.print(head, style=COLOURS[finding.severity], markup=False)
+    out.print(f"           {finding.message}", markup=False)
+    if finding.completion:
+        out.print(f"           completion: {_visible(finding.completion)}", markup=False)
+    out.print(f"           do: {finding.fix}   [{finding.id}]", markup=False)
 
 
 def _visible(text: str) -> str:
