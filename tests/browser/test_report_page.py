@@ -14,6 +14,9 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(shutil.which(CHROMIUM) is None, reason=f"no {CHROMIUM}: apt-get install chromium"),
 ]
+COLOURS = ["paper", "raised", "ink", "soft", "accent"] + [
+    name + end for name in ("good", "warning", "bad", "neutral") for end in ("", "-back")
+]
 HOSTILE = "</textarea><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>" + "W" * 400
 
 
@@ -92,12 +95,12 @@ def test_text_can_be_read_on_its_ground(browser, pages):
         page = browser.new_page(color_scheme=scheme)
         page.goto((pages / "report.html").as_uri())
         found = page.evaluate(
-            """() => {
+            f"const NAMES = {COLOURS};"
+            """(() => {
               const style = getComputedStyle(document.documentElement);
               const of = (name) => style.getPropertyValue(name).trim();
-              return Object.fromEntries(["paper", "raised", "ink", "soft", "good", "good-back", "warning",
-                "warning-back", "bad", "bad-back", "neutral", "neutral-back", "accent"].map((name) => [name, of("--" + name)]));
-            }"""
+              return Object.fromEntries(NAMES.map((name) => [name, of("--" + name)]));
+            })()"""
         )
         pairs = [
             ("ink", "paper"),
