@@ -37,27 +37,27 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def kill_after(folder: Path, lines: int) -> int:
-    """Start the probe, kill -9 it once so many completions are on disk, and return how many there are."""
+def kill_after(folder: Path, lines: int, number: signal.Signals, code: int) -> int:
+    """Start the probe, send it a signal once so many completions are on disk, and return how many there are."""
     path = folder / "gates" / "probe" / "completions.jsonl"
     command = [sys.executable, "-m", "rlvr", "probe", "--json"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 240
     while time.monotonic() < end and process.poll() is None:
         if path.is_file() and path.read_bytes().count(b"\n") >= lines:
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(process.pid, number)
             break
         time.sleep(0.01)
-    assert process.wait(timeout=30) == -signal.SIGKILL
+    assert process.wait(timeout=60) == code
     return len(read_lines(path, Sample))
 
 
 def test_a_killed_probe_goes_on_where_it_stopped(workspace: Path):
     path = workspace / "gates" / "probe" / "completions.jsonl"
-    first = kill_after(workspace, 1)
+    first = kill_after(workspace, 1, signal.SIGKILL, -signal.SIGKILL)
     assert 0 < first < PROMPTS
     kept = path.read_bytes()
-    second = kill_after(workspace, first + 1)
+    second = kill_after(workspace, first + 1, signal.SIGINT, 130)
     assert path.read_bytes().startswith(kept)
     assert first < second
     kept = path.read_bytes()

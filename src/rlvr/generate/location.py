@@ -143,6 +143,14 @@ def load_failed(location: Location, base: Path, error: BaseException) -> RlvrErr
     """Return the plain error for a model that would not load: damaged when local, unreachable otherwise."""
     text = str(error).strip().splitlines()
     reason = text[0] if text else type(error).__name__
+    if is_vision_model(location):
+        return ConfigError(
+            "model.vision-language",
+            f"a vision-language model that has no causal language model of its own: {reason}",
+            where=f"model {location.name}",
+            expected="a language model, or a checkpoint whose text part loads by itself",
+            fix="read docs/vision-language.md for the tools that train on images",
+        )
     if location.is_local:
         return ConfigError(
             "model.damaged",

@@ -89,6 +89,9 @@ def test_a_vision_tower_is_seen_in_the_configuration(tmp_path):
     assert is_vision_model(locate("seeing", tmp_path))
     assert not is_vision_model(locate("plain", tmp_path))
     assert not is_vision_model(locate("owner/name", tmp_path))
+    error = load_failed(locate("seeing", tmp_path), tmp_path, ValueError("unknown class"))
+    assert error.code == "model.vision-language"
+    assert "docs/vision-language.md" in error.fix
 
 
 def test_keys_belong_to_one_completion():
