@@ -88,7 +88,7 @@ def build_record(
         samples_spent=len(samples),
         zeros_read=facts.zeros_read,
         duplicates=duplicates,
-        remarks=[*remarks, *_remarks(lengths.truncated_share, evidence.causes.infrastructure)],
+        remarks=[*remarks, *_remarks(lengths.truncated_share, _failures(judged))],
         examples=_examples(judged, seed),
         method=sequence.METHOD,
     )
@@ -176,14 +176,19 @@ def _share_with_success(tallies: Sequence[Tally]) -> float:
     return sum(one.successes > 0 for one in asked) / len(asked) if asked else 0.0
 
 
-def _remarks(truncated_share: float, infrastructure: int) -> list[str]:
+def _failures(judged: Sequence[Judged]) -> list[str]:
+    return [score.why for _, score in judged if score.outcome == "infrastructure"]
+
+
+def _remarks(truncated_share: float, failures: Sequence[str]) -> list[str]:
     remarks = []
     if truncated_share > 0.10:
         remarks.append(
             f"the length cap ended {truncated_share:.0%} of completions: raise sampling.max_completion_length"
         )
-    if infrastructure:
-        remarks.append(f"{infrastructure} completions could not be judged and count as nothing")
+    if failures:
+        reason = f"; the first: {failures[0][:300]}" if failures[0] else ""
+        remarks.append(f"{len(failures)} completions could not be judged and count as nothing{reason}")
     return remarks
 
 
