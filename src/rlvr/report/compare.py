@@ -34,6 +34,11 @@ class Comparison:
     change: Change | None = None
 
     @property
+    def statement(self) -> str:
+        """Return the sentence without names and word in front of it, for where they stand already."""
+        return self.sentence.partition(": ")[2].removeprefix(f"{self.word}. ")
+
+    @property
     def tone(self) -> str:
         """Return how the page colours it."""
         return {"better": "good", "worse": "bad", "not comparable": "warning"}.get(self.word, "neutral")
@@ -131,10 +136,15 @@ def _curves(first: ReportInputs, second: ReportInputs) -> list[dict[str, Any]]:
                 "title": title,
                 "unit": panel.unit,
                 "svg": line_chart(series, title=title, percent=panel.percent),
-                "legend": [(one.name, one.tone, short(one.points[-1][1])) for one in series],
+                "legend": [(one.name, one.tone, _last(one, panel.percent)) for one in series],
             }
         )
     return found
+
+
+def _last(one: Series, percent: bool) -> str:
+    value = one.points[-1][1]
+    return f"{value:.0%}" if percent else short(value)
 
 
 def _pairs(first: ReportInputs, second: ReportInputs) -> dict[str, Any] | None:

@@ -16,6 +16,8 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 30
 SMOOTH_FROM = 60
 """Points above which a line is drawn as its running mean, with the raw points faint behind it."""
 HOVER_POINTS = 200
+NAME_WIDTH = 150
+"""Room for names beside an interval, at about 7 units a character."""
 
 Point = tuple[float, float]
 
@@ -116,7 +118,9 @@ def line_chart(
 def interval_chart(rows: Sequence[Interval], *, title: str) -> Markup:
     """Draw estimates with their intervals on one scale from 0 to 100%."""
     height = TOP + BOTTOM + 34 * len(rows)
-    frame = Frame((0.0, 1.0), (0.0, 1.0), width=WIDTH, height=height, left=64)
+    longest = max((len(row.name) for row in rows), default=0)
+    left = min(max(64, 12 + 7 * longest), NAME_WIDTH)
+    frame = Frame((0.0, 1.0), (0.0, 1.0), width=WIDTH, height=height, left=left)
     parts = []
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = frame.px(tick)
@@ -134,12 +138,17 @@ def _interval(frame: Frame, row: Interval, y: float) -> list[str]:
     label = f"{row.name}: {row.value:.1%}, 95% interval {row.low:.1%} to {row.high:.1%}"
     above = "start" if row.value < 0.15 else "end" if row.value > 0.9 else "middle"
     return [
-        _text(0, y + 4, row.name, "start", "name"),
+        _text(0, y + 4, _shortened(row.name), "start", "name"),
         f'<g class="tone{row.tone}"><title>{escape(label)}</title>'
         f'<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="5"/></g>',
         _text(x, y - 9, f"{row.value:.1%}", above, "value"),
     ]
+
+
+def _shortened(name: str) -> str:
+    most = NAME_WIDTH // 7 - 2
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _draw(frame: Frame, one: Series) -> list[str]:

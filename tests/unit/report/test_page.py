@@ -255,6 +255,7 @@ def test_two_runs_are_compared_by_prompt(made):
     found = compare(first, second)
     assert found.word == "better"
     assert found.sentence.startswith("base-2 against base-1: better. 30.0% and 70.0% (+40.0 points")
+    assert found.statement.startswith("30.0% and 70.0%")
     assert compare(second, first).word == "worse"
     assert compare(first, first).word == "no difference shown"
     assert differences(first.manifest, second.manifest) == [("seed", "0", "7", "")]
