@@ -13,6 +13,7 @@ from rlvr.rewards.reading import clean_spaces, last_tag, outside_thinking, witho
 
 _ARTICLE = re.compile(r"(?:the|an|a) (?=\S)", re.IGNORECASE)
 _FINAL = ".,;:!?。，；：！？…"
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
 _FACTORIAL = re.compile(r"[0-9a-zA-Z)\]}]!\Z")
 
 
@@ -21,8 +22,8 @@ class Exact(Builtin):
     """Accept an answer that equals the reference text (or any one of a list of them).
 
     Both sides are read in Unicode NFC, without zero-width characters, with every kind of space as one plain
-    space; the switches below say what else does not count. Numbers are compared as text: use ``math`` for
-    values.
+    space and curled quotes as straight ones; the switches below say what else does not count. Numbers are
+    compared as text: use ``math`` for values.
 
     Attributes:
         tag: Name of the tag that holds the answer; the last complete one decides. Empty: the whole text
@@ -55,7 +56,7 @@ class Exact(Builtin):
 
     def normalise(self, text: str) -> str:
         """Return ``text`` as it is compared."""
-        text = clean_spaces(text)
+        text = clean_spaces(text).translate(_QUOTES)
         if self.ignore_final_punctuation:
             text = _without_final_punctuation(text)
         if self.ignore_article:

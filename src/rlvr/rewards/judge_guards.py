@@ -89,7 +89,9 @@ def _last_statement(visible: str) -> list[str]:
         return []
     sentences = [one for one in re.split(r"(?<=[.!?])\s+|\n+", visible.strip()) if one.strip()]
     found = (
-        re.fullmatch(r".*\b(?:is|are|equals|get|gives)\s+(\S[^.!?]{0,30})[.!?]*", sentences[-1].strip())
+        re.fullmatch(
+            r".*\b(?:is|are|equals|get|gives|\w+['’]s)\s+(\S[^.!?]{0,30})[.!?]*", sentences[-1].strip()
+        )
         if sentences
         else None
     )

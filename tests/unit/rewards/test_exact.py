@@ -24,6 +24,7 @@ RIGHT, WRONG, ILL_FORMED = Outcome.RIGHT, Outcome.WRONG, Outcome.ILL_FORMED
         ("<answer>The Beatles.</answer>", "Beatles", RIGHT),
         ("<answer>cafe\u0301</answer>", "caf\u00e9", RIGHT),
         ("<answer>I\u00a0am\u200b</answer>", "I am", RIGHT),
+        ("<answer>don\u2019t</answer>", "Don't", RIGHT),
         ("<answer>A</answer>", "A", RIGHT),
         ("<answer>A</answer>", "the", WRONG),
         ("<answer>5!</answer>", "5", WRONG),

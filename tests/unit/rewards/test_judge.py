@@ -198,6 +198,19 @@ def test_rubrics_that_a_program_decides(rubric: str, gold: str | None) -> None:
     assert found == gold or (gold is None and found is not None and "polite" in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("I am sure that it's 42.", True),
+        ("It's 42, I think, or 43.", False),
+        ("First 42. Then it is 41.", False),
+        ("42!", False),
+    ],
+)
+def test_the_last_statement_of_an_unmarked_text(text: str, accepted: bool) -> None:
+    assert Judge().verdict(text, {"rubric": "final answer equals 42"}).accepted is accepted
+
+
 def test_without_a_model_what_the_guards_let_through_is_not_judged() -> None:
     assert Judge().verdict("The Glomma.", RUBRIC).outcome is Outcome.INFRASTRUCTURE
     with pytest.raises(ConfigError, match="endpoint"):
