@@ -48,6 +48,10 @@ EXPECTED = {
 def setting_of(seed: int, illness: str | None) -> Setting:
     """Draw a setting; keep what the symptom cannot be judged without."""
     setting = draw_setting(seed, illness)  # type: ignore[arg-type]
+    if illness is not None:
+        setting = dataclasses.replace(
+            setting, prompts=min(8, setting.prompts), group=8, steps=min(300, setting.steps)
+        )
     if illness in NEEDS_COMPLETIONS:
         setting = dataclasses.replace(setting, keep=True, steps=min(setting.steps, 150))
     if illness in NEEDS_CHECK:
@@ -108,7 +112,7 @@ def failures(count: int) -> list[dict[str, Any]]:
                 loud += 1
                 since.append((found.since_step or 0) - run.onset_step)
             others.update(a.name for a in result.alarms if a.name != illness)
-            if seed < max(4, count // 5):
+            if seed < max(3, count // 7):
                 heard = [step for step, name in told_live(run) if name == illness]
                 if heard:
                     delay.append(heard[0] - run.onset_step)
@@ -116,7 +120,7 @@ def failures(count: int) -> list[dict[str, Any]]:
             "symptom": illness, "runs": count, "found": loud, "named": named,
             "since_error": statistics.median(since) if since else None,
             "live_delay": statistics.median(delay) if delay else None,
-            "live_heard": len(delay), "live_runs": max(4, count // 5), "beside": dict(others.most_common(3)),
+            "live_heard": len(delay), "live_runs": max(3, count // 7), "beside": dict(others.most_common(3)),
         })  # fmt: skip
         print(rows[-1], file=sys.stderr, flush=True)
     return rows
@@ -149,10 +153,10 @@ def timed(command: list[str], **keywords: Any) -> tuple[float, str]:
     return time.perf_counter() - start, done.stdout + (done.stderr if done.returncode not in (0, 1) else "")
 
 
-def cpu_of(command: list[str], **keywords: Any) -> tuple[float, float, str]:
-    """Return wall and processor seconds, the best of three: the machine is shared."""
+def cpu_of(command: list[str], repeats: int = 1, **keywords: Any) -> tuple[float, float, str]:
+    """Return wall and processor seconds, the best of ``repeats``: the machine is shared."""
     best: tuple[float, float, str] | None = None
-    for _ in range(3):
+    for _ in range(repeats):
         before = os.times()
         wall, out = timed(command, **keywords)
         after = os.times()
@@ -313,19 +317,30 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--real", type=Path, help="folder of runs made by watch_runs.py")
     parser.add_argument("--peers", type=Path, help="bin folder of an environment with the peers")
+    parser.add_argument("--parts", default="real,race,healthy,live,failures", help="which parts to run")
+    parser.add_argument("--keep", type=Path, help="JSON file that holds the parts run so far")
     parser.add_argument("--each", type=int, default=40, help="runs of each failure")
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
     given = parser.parse_args()
     count, each = (20, 5) if given.quick else (200, given.each)
-    result: dict[str, Any] = {"command": "python " + " ".join(sys.argv)}
-    result["real"] = real(given.real) if given.real else []
-    with tempfile.TemporaryDirectory() as work:
-        result["speed"], result["race"] = race(given.peers, Path(work), given.quick)
-    result["healthy"] = healthy(count)
-    print(result["healthy"], file=sys.stderr, flush=True)
-    result["live"] = live(count)
-    print(result["live"], file=sys.stderr, flush=True)
-    result["failures"] = failures(each)
+    parts = given.parts.split(",")
+    result: dict[str, Any] = json.loads(given.keep.read_text()) if given.keep and given.keep.is_file() else {}
+    result["command"] = "python benchmarks/watch.py --real RUNS --peers VENV/bin" + f" --each {each}"
+    if "real" in parts:
+        result["real"] = real(given.real) if given.real else []
+    if "race" in parts:
+        with tempfile.TemporaryDirectory() as work:
+            result["speed"], result["race"] = race(given.peers, Path(work), given.quick)
+    if "healthy" in parts:
+        result["healthy"] = healthy(count)
+    if "live" in parts:
+        result["live"] = live(count)
+    if "failures" in parts:
+        result["failures"] = failures(each)
+    if given.keep:
+        given.keep.write_text(json.dumps(result))
+    if not {"real", "race", "healthy", "live", "failures"} <= set(result):
+        return 0
     text = render(result)
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
@@ -338,13 +353,13 @@ def race(folder: Path | None, work: Path, quick: bool) -> tuple[list[dict[str, A
     """Time everybody on 5,000 steps, and run everybody on the same healthy and failing files."""
     log = long_log(work / "long.jsonl")
     ours = [sys.executable, "-m", "rlvr", "watch", str(log), "--json"]
-    wall, cpu, out = cpu_of(ours)
+    wall, cpu, out = cpu_of(ours, 3)
     said = ", ".join(f"{s['name']} ({s['level']})" for s in json.loads(out)["symptoms"]) or "nothing"
     speed = [{"tool": "rlvr watch", "wall": wall, "cpu": cpu, "said": said}]
     if folder is None:
         return speed, []
     peers = Peers(folder)
-    files = {kind: list(race_files(kind, work, 4 if quick else 12)) for kind in ("healthy", "failing")}
+    files = {kind: list(race_files(kind, work, 3 if quick else 8)) for kind in ("healthy", "failing")}
     table = [
         {
             "tool": "rlvr watch",

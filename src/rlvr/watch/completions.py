@@ -271,7 +271,14 @@ class _Columns:
 class CompletionsBuilder:
     """Collects completion rows."""
 
-    def __init__(self, *, rewards: Sequence[str] = (), weights: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        rewards: Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+        row_cap: int = ROW_CAP,
+    ) -> None:
+        self._row_cap = row_cap
         self._rewards = tuple(rewards)
         self._weights = dict(weights or {})
         self._columns = _Columns()
@@ -305,7 +312,7 @@ class CompletionsBuilder:
         columns.references.append(-1 if reference is None else self._answers.of(_norm(reference)))
         columns.distinct.append(_distinct_pairs(completion))
         columns.texts.append(completion[:SHOWN_CHARACTERS])
-        if len(columns.steps) > ROW_CAP and len(set(columns.steps)) > 1:
+        if len(columns.steps) > self._row_cap and len(set(columns.steps)) > 1:
             columns.thin()
             self._thinned *= 2
 

@@ -25,6 +25,8 @@ from rlvr.watch.symptoms import judge_history
 
 FIRST_LOOK: Final = 16
 """Rows before the first look."""
+LIVE_COMPLETIONS: Final = 20_000
+"""Completions kept while a run trains, so that a look stays under a second; every second step is dropped past it."""
 SINGLE_LOOK: Final = 0.0124
 """Two-sided error of the judgement's own z of 2.5."""
 
@@ -60,7 +62,7 @@ class LiveWatch:
     confirmations: int = 2
     latest: Findings | None = None
     _rows: list[Mapping[str, Any]] = field(default_factory=list)
-    _texts: CompletionsBuilder = field(default_factory=CompletionsBuilder)
+    _texts: CompletionsBuilder = field(default_factory=lambda: CompletionsBuilder(row_cap=LIVE_COMPLETIONS))
     _looks: int = 0
     _next: int = FIRST_LOOK
     _standing: dict[str, int] = field(default_factory=dict)

@@ -25,6 +25,7 @@ _PAIR: Final = re.compile(
     re.IGNORECASE,
 )
 _BAR: Final = re.compile(r"(\d+)/(\d+) \[[\d:?]+<")
+_STEP_WORD: Final = re.compile(r"\bstep\s*[:=#]?\s*(\d+)", re.IGNORECASE)
 _VERL: Final = re.compile(r"\bstep:(\d+) - ")
 _VERL_PAIR: Final = re.compile(rf"^(?P<k>.+?):{_WRAPPED}\)*$", re.IGNORECASE)
 _EQUAL: Final = re.compile(
@@ -120,6 +121,8 @@ class _Dicts:
             count, total = int(bar[1]), int(bar[2])
             if total >= 4 and count <= total:
                 self._bar = count
+        for word in _STEP_WORD.finditer(text):
+            self._bar = int(word[1])
 
     def _with_step(self, row: dict[str, float | str]) -> Row:
         if any(step_rank(name) is not None for name in row):
@@ -158,6 +161,9 @@ def _equal_row(line: str) -> Row | None:
     for pair in _EQUAL.finditer(line):
         if pair["v"] not in ("None", "null"):
             row[pair["k"]] = float(pair["v"].replace("_", ""))
+    word = _STEP_WORD.search(line)
+    if word and not any(step_rank(name) is not None for name in row):
+        row["step"] = float(word[1])
     steps = any(step_rank(name) is not None for name in row)
     return row if _metric_count(row) >= (1 if steps else 2) and len(row) >= 2 else None
 

@@ -36,6 +36,8 @@ EXPLOSION_NATS: Final = 0.3
 STUCK_SHARE: Final = 0.3
 """Share of all-wrong groups from which a standing run has prompts left that it no longer explores."""
 
+HOPELESS_SHARE: Final = 0.45
+"""Share of all-wrong groups from which a run with no entropy left (under 2%) is collapsed, even if it creeps up."""
 STUCK_STRETCH: Final = 0.4
 """Share of the run that stands still with its entropy spent, when all-wrong groups are not
 known; half of it with entropy under a twentieth."""
@@ -105,8 +107,11 @@ def _collapse_level(
     excused = progress is not None and progress.excuses and not stuck
     if diversity is not None and not diversity[0] and not stuck:
         excused = True
-    level, confidence = levelled(_trend_that_counts(progress, stuck), excused, severe=ratio < 0.02)
-    return level, confidence
+    trend = _trend_that_counts(progress, stuck)
+    narrowed = diversity is not None and diversity[0]
+    if trend == "unknown" and narrowed and progress is not None and progress.late.value < STUCK_LEVEL:
+        return "warning", "medium"  # noise hides the trend, but unsolved prompts are no longer explored
+    return levelled(trend, excused, severe=ratio < 0.02)
 
 
 def _trend_that_counts(progress: Progress | None, stuck: str) -> Trend | None:
@@ -163,6 +168,8 @@ def _stuck(case: Case, entropy: Series, since: int) -> str:
     found = [part for part in (rest, checked) if part is not None]
     needed = STUCK_STRETCH if entropy.ratio()[0] > 0.05 else 0.5 * STUCK_STRETCH
     stands = any(map(_stands, found)) if unsolved else all(map(_stands, found))
+    hopeless = bounds is not None and bounds[0] >= HOPELESS_SHARE and entropy.ratio()[0] < 0.02
+    stands = stands or (hopeless and rest.late.value < STUCK_LEVEL)
     if not stands or not (unsolved or (spent >= needed and rest.late.value < STUCK_LEVEL)):
         return ""
     left = f" with at least {bounds[0]:.0%} of groups all wrong" if unsolved and bounds else ""
