@@ -13,7 +13,9 @@ from typing import NamedTuple
 THINKING_TAGS = ("think", "thinking", "reasoning")
 """Tags whose content is thinking, never an answer."""
 
-_THINKING = re.compile(rf"<(/?)(?:{'|'.join(THINKING_TAGS)})>", re.IGNORECASE)
+_THINKING = re.compile(rf"<(/?)(?:{'|'.join(THINKING_TAGS)})>|\[(/?)THINK\]", re.IGNORECASE)
+_FINAL_CHANNEL = "<|channel|>final<|message|>"
+"""Where the visible part of a completion with channels begins."""
 
 _END_TOKENS = re.compile(
     r"(?:\s*(?:<\|(?:im_end|endoftext|eot_id|end_of_text|end|eom_id|return|end_of_turn|eos)\|>"
@@ -28,11 +30,12 @@ _SPACES = re.compile("[\\s\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
 def without_end_tokens(text: str) -> str:
     """Return ``text`` without end-of-turn and padding tokens at its end."""
-    if not text.endswith((">", "]")) and not text[-1:].isspace():
+    stripped = text.rstrip()
+    if not stripped.endswith((">", "]")):
         return text
     # an end token has under 30 characters; a bounded tail keeps a long completion linear
-    cut = max(0, len(text) - 4096)
-    return text[:cut] + _END_TOKENS.sub("", text[cut:])
+    cut = max(0, len(stripped) - 2048)
+    return stripped[:cut] + _END_TOKENS.sub("", stripped[cut:])
 
 
 def outside_thinking(text: str, *, prefilled: bool = False) -> str:
@@ -45,12 +48,16 @@ def outside_thinking(text: str, *, prefilled: bool = False) -> str:
         text: The completion.
         prefilled: Whether the chat template opened the thinking, so that the completion starts inside it.
     """
-    if "<" not in text:
+    if _FINAL_CHANNEL in text:
+        return text.rpartition(_FINAL_CHANNEL)[2]
+    if "<|channel|>" in text:
+        return ""  # channels, and none of them final: the thinking never ended
+    if "<" not in text and "[" not in text:
         return "" if prefilled else text
     kept: list[str] = []
     thinking, start = prefilled, 0
     for tag in _THINKING.finditer(text):
-        closing = bool(tag.group(1))
+        closing = bool(tag.group(1) or tag.group(2))
         if closing and not thinking:
             kept.clear()
         elif not closing and not thinking:
