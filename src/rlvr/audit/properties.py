@@ -97,7 +97,7 @@ def check_batches(audit: Audit) -> None:
     """Check length, determinism, state, composition, order and mutation on whole batches."""
     batch = sample_batch(audit)
     first = audit.session.sequence([batch])[0] if audit.profile.kind == "code" else None
-    if first is not None and first.seconds > SLOW_BATCH_S:
+    if first is not None and first.wall > SLOW_BATCH_S:
         second = third = audit.session.sequence([batch])[0]
     else:
         first, second, third = audit.session.sequence([batch, batch, batch])
@@ -310,7 +310,7 @@ def _state(audit: Audit, batch: Batch, first: Result) -> None:
     random.Random(5).shuffle(shuffled)  # noqa: S311  # an order, not a secret
     others = rows[::-1]
     history: list[Batch] = [(rows, turned), (rows, shuffled), (others, texts), (rows, [PROSE] * len(rows))]
-    affordable = int(min(audit.session.seconds_left / 6, 1.5) / max(first.seconds * 1.5, 1e-4))
+    affordable = int(min(audit.session.seconds_left / 6, 1.5) / max(first.wall * 1.5, 1e-4))
     history = (history * (HISTORY_CALLS // len(history)))[: max(3, min(HISTORY_CALLS, affordable))]
     results = audit.session.sequence([*history, batch])
     last = results[-1]

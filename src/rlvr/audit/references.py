@@ -259,10 +259,12 @@ def equivalents(gold: Gold) -> list[Variant]:
 
 
 def _number_forms(text: str, number: Fraction) -> list[Variant]:
+    if re.match(r"[-+]?0\d", text):  # digits with leading zeros are a code, not a quantity
+        return []
     plain = plain_number(number)
     found = [Variant(plain, "without separators or signs of currency", "medium")] if "%" not in text else []
     if number.denominator == 1 and abs(number) >= 1000:
-        found.append(Variant(f"{number.numerator:,}", "with thousands separators", "medium"))
+        found.append(Variant(f"{number.numerator:,}", "with thousands separators", "info"))
     if "." in text and "%" not in text:
         found.append(Variant(text + "0", "with a trailing zero", "medium"))
         found.append(Variant(plain, "without trailing zeros", "medium"))

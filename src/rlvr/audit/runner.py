@@ -106,7 +106,8 @@ class Result:
         bad: Position to what stood there instead of a finite number.
         message: What was raised or returned, in words.
         line: Line of the user's file, where it is known.
-        seconds: Time of the call: CPU time, or wall time where the call mostly waited.
+        seconds: CPU time of the call.
+        wall: Wall time of the call, with the time of processes that it waited for.
         mutated: Whether its inputs differ afterwards.
         canary: What a completion wrote when it was executed; empty when it was not.
         lines: Lines of the user's file that ran, when asked for.
@@ -118,6 +119,7 @@ class Result:
     message: str = ""
     line: int | None = None
     seconds: float = 0.0
+    wall: float = 0.0
     mutated: bool = False
     canary: str = ""
     lines: tuple[int, ...] = ()
@@ -412,6 +414,7 @@ def _is_running(pid: int) -> bool:
 def _decoded(answer: Mapping[str, Any]) -> Result:
     common: dict[str, Any] = {
         "seconds": answer.get("seconds", 0.0),
+        "wall": answer.get("wall", 0.0),
         "mutated": answer.get("mutated", False),
         "canary": answer.get("canary", ""),
         "lines": tuple(answer.get("lines", ())),

@@ -245,7 +245,7 @@ class Session:
             again = worker.run([requests[0], requests[0], *requests], WARM_S)
         first, second = again[0].seconds, again[1].seconds
         self.sticky = first > COLD_S and first > 5 * second
-        self.first_call_s = first
+        self.first_call_s = again[0].wall
         for pair, result in zip(pairs, again[2:], strict=True):
             self._known[pair] = result
 
