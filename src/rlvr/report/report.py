@@ -69,7 +69,7 @@ def write_report(inputs: ReportInputs) -> str:
         timeline=timeline(inputs),
         settings=_settings(inputs.manifest),
         sources=SOURCES,
-        rewards=inputs.manifest.rewards if inputs.manifest else [],
+        rewards=_rewards(inputs.manifest),
         cost=_cost(inputs),
         next=verdict.next,
     )
@@ -269,6 +269,21 @@ def _settings(manifest: Manifest | None) -> list[dict[str, Any]]:
         )
     order = ("override", "variant", "fallback", "derived", "reference")
     return sorted(found, key=lambda one: order.index(one["source"]) if one["source"] in order else len(order))
+
+
+def _rewards(manifest: Manifest | None) -> list[tuple[str, str]]:
+    """Return the rewards by name, each with the weight that was trained with."""
+    if manifest is None:
+        return []
+    setting = manifest.settings.get("reward_weights")
+    weights = setting.get("value") if isinstance(setting, Mapping) else None
+    if not isinstance(weights, list) or len(weights) != len(manifest.rewards):
+        weights = [one.get("weight") for one in manifest.rewards]
+    names = [str(one.get("name") or str(one.get("use", "")).rpartition(":")[2]) for one in manifest.rewards]
+    return [
+        (name, f" × {weight:g}" if is_number(weight) else "")
+        for name, weight in zip(names, weights, strict=True)
+    ]
 
 
 def _cost(inputs: ReportInputs) -> list[tuple[str, str, str]]:

@@ -274,3 +274,11 @@ def test_runs_judged_differently_are_not_compared(made):
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_rewards_stand_with_the_weights_that_were_trained_with(made):
+    run = made.manifest(
+        rewards=[{"use": "reward.py:right", "weight": None}, {"use": "tags", "name": "tidy", "weight": None}],
+        settings={"reward_weights": {"value": [1.0, 0.2], "why": "as configured", "source": "derived"}},
+    )
+    assert "<code>right</code> × 1, <code>tidy</code> × 0.2." in write_report(made.inputs(manifest=run))
