@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlvr.commands.probing import check_gold, reference_columns, score_samples, unpaid_matches
+from rlvr.commands.probing import check_gold, doubtful_pay, reference_columns, score_samples, unpaid_matches
 from rlvr.errors import InfrastructureError
 from rlvr.probe.evidence import Facts
 from rlvr.probe.imported import CUT, Imported, read_completions
@@ -46,7 +46,10 @@ def probe_file(
         found.samples,
         scores,
         _facts(found, scores, scorer),
-        remarks=found.remarks,
+        remarks=[
+            *found.remarks,
+            *doubtful_pay(found.samples, scores, reference_columns(scorer) if scorer else []),
+        ],
         seed=seed,
         stamp=stamp(Fingerprints()),
     )

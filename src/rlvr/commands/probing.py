@@ -12,7 +12,7 @@ from rlvr.commands.progress import counting
 from rlvr.errors import DataError
 from rlvr.probe import estimate, sequence
 from rlvr.probe.evidence import Facts
-from rlvr.probe.gold import gold_forms, holds_reference, references_in
+from rlvr.probe.gold import gold_forms, holds_reference, lacks_reference, references_in
 from rlvr.probe.summary import build_record
 from rlvr.probe.verdict import HOPELESS
 from rlvr.records.probe import ProbeRecord
@@ -90,6 +90,7 @@ def _finish(chain: Chain, store: Store, quiet: bool) -> ProbeRecord:
         prompt_tokens=made.get("prompt_tokens", {}),
         cap=int(made.get("cap", -1)),
         duplicates=duplicates,
+        remarks=doubtful_pay(samples, scores, reference_columns(chain.scorer)),
         seed=chain.config.sampling.seed,
         stamp=stamp(chain.fingerprints),
     )
@@ -153,6 +154,20 @@ def unpaid_matches(
         score.outcome == "wrong" and holds_reference(sample.text, references_in(sample.columns, columns))
         for sample, score in zip(samples, scores, strict=True)
     )
+
+
+def doubtful_pay(
+    samples: Sequence[Sample], scores: Sequence[ScoredSample], columns: Sequence[str] = ()
+) -> list[str]:
+    """Return a remark where most paid completions lack their short reference: the reward may pay wrong answers."""
+    paid = [one for one, score in zip(samples, scores, strict=True) if score.outcome == "right"]
+    lacking = sum(lacks_reference(one.text, references_in(one.columns, columns)) for one in paid)
+    if lacking <= len(paid) / 2:
+        return []
+    return [
+        f"{lacking} of {len(paid)} paid completions do not contain their reference: the reward may pay wrong answers "
+        "(`rlvr audit` attacks it)"
+    ]
 
 
 def zeros_read(chain: Chain, scores: Sequence[ScoredSample]) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 from rlvr.probe.summary import REFERENCES
 
 FORMS = ("bare", "answer tag", "think and answer tag", "box", "sentence", "hashes", "fenced", "code fence")
+SHORT = 40
+"""Characters of a reference that a right completion is expected to contain as it stands."""
 _TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _BOX = re.compile(r"\\boxed\{([^{}]*)\}")
 _HASHES = re.compile(r"####\s*(.+)")
@@ -48,6 +50,14 @@ def holds_reference(text: str, references: Sequence[Any]) -> bool:
     """Return whether the last answer that a reader would see in ``text`` is a reference, spaces and case aside."""
     wanted = {_plain(one if isinstance(one, str) else json.dumps(one)) for one in references} - {""}
     return bool(wanted) and any(_plain(found) in wanted for found in _answers(text))
+
+
+def lacks_reference(text: str, references: Sequence[Any]) -> bool:
+    """Return whether a short reference exists and stands nowhere in ``text``, spaces and case aside."""
+    short = [_plain(str(one)) for one in references if isinstance(one, str | int | float)]
+    short = [one for one in short if 0 < len(one) <= SHORT]
+    plain = " ".join(text.split()).casefold()
+    return bool(short) and not any(one in plain for one in short)
 
 
 def _answers(text: str) -> Iterable[str]:

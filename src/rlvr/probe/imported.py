@@ -313,7 +313,7 @@ def _remarks(found: Imported, cut: float) -> list[str]:
             f"{unlike} completions were scored differently at different places: the reward is not stable"
         )
     repeated = _repeated_texts(found.samples)
-    if repeated > 0.5:
+    if repeated > 0.9:
         remarks.append(f"{repeated:.0%} of completions repeat another one of the same prompt word for word")
     return remarks
 
