@@ -346,8 +346,8 @@ def report(found: list[tuple[Row, dict[str, float]]], compared: list[str]) -> st
             "|---|---|---|---|---|---|",
             *(line(row, values) for row, values in found),
             "",
-            f"Largest error: trace {max(map(abs, traces)):.2f}%, closed form {max(map(abs, closed)):.2f}%. Slowest closed "
-            f"form: {1000 * slowest:.1f} ms.",
+            f"Largest error: trace {max(map(abs, traces)):.2f}%, closed form {max(map(abs, closed)):.2f}%. Slowest "
+            f"closed form: {1000 * slowest:.1f} ms.",
             "",
             "## Closed form against trace on a CUDA device",
             "",
@@ -363,8 +363,8 @@ def report(found: list[tuple[Row, dict[str, float]]], compared: list[str]) -> st
             "",
             "## Published GPU runs before the fused head",
             "",
-            "QLoRA, batch 8. The source gives neither prompt length nor rank: 64 tokens and rank 16 are assumed (with 32 "
-            "to 128 tokens and rank 8 to 32 the errors lie between -1.4 and +3.3%). The 16 bytes of a logit were read "
+            "QLoRA, batch 8. Prompt length and rank are not known here: 64 tokens, rank 16 are assumed (with 32 to "
+            "128 tokens and rank 8 to 32 the errors lie between -1.4 and +3.3%). The 16 bytes of a logit were read "
             "from the slope of these rows; their level was not used.",
             "",
             "| model | completion tokens | published GiB | closed form GiB | error |",

@@ -8,6 +8,7 @@ update is the largest moment, so the closed form needs no model code at all.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -88,9 +89,10 @@ def _whole_logits(shape: RunShape, products: dict[str, int]) -> Moment:
 
 
 def _last_moment(shape: RunShape, products: dict[str, int]) -> Moment:
-    # At the end the embedding's gradient is made; a shared one is added to that of the head, which waited for it.
+    # At the end the embedding's gradient is made; a shared one is added to that of the head, which waited for it, and
+    # the sum is a third tensor.
     a = shape.architecture
-    waiting = (8 if a.tied else 4) * a.embedding_parameters
+    waiting = (12 if a.tied else 4) * a.embedding_parameters
     gradients = 4 * (a.text_parameters - (a.embedding_parameters if shape.accumulation == 1 else 0))
     return Moment("embedding", gradients + waiting + 4 * products["tokens*h"], 0)
 
@@ -101,7 +103,8 @@ def _evaluate(name: str, terms: Terms, products: dict[str, int], shape: RunShape
     total = sum((base + per_layer * layers) * products[key] for key, (base, per_layer) in terms.items())
     checkpoints = terms.get("tokens*h", (0, 0))[1] * layers * products["tokens*h"]
     shared = _shared_gradient(shape) if name in ("head", "large-head", "weights") else 0
-    return Moment(name, total - shared + _expert_deltas(shape), checkpoints)
+    deltas = 0 if "head" in name else _expert_deltas(shape)
+    return Moment(name, total - shared + deltas + _expert_gradients(shape), checkpoints)
 
 
 def _of_experts(terms: Terms) -> Terms:
@@ -114,12 +117,21 @@ def _of_experts(terms: Terms) -> Terms:
 
 
 def _expert_deltas(shape: RunShape) -> int:
-    # PEFT adds the product of an expert adapter to the experts' weights: once in fp32, and the sum in 16 bits.
+    # PEFT adds the product of an expert adapter to the experts' weights of a layer, a second copy of them in 16 bits.
     a = shape.architecture
     on_experts = (
         a.experts and shape.method != "full" and {"gate_proj", "up_proj", "down_proj"} & set(shape.targets)
     )
-    return 6 * a.experts * a.expert_parameters if on_experts else 0
+    return 2 * a.experts * a.expert_parameters if on_experts else 0
+
+
+def _expert_gradients(shape: RunShape) -> int:
+    # The table's adapters are those of a dense model.
+    if not shape.architecture.experts or shape.method == "full":
+        return 0
+    dense = replace(shape, architecture=replace(shape.architecture, experts=0))
+    missing = shape.adapter_parameters - dense.adapter_parameters
+    return missing * (4 if shape.method == "lora" else 2)
 
 
 def _shared_gradient(shape: RunShape) -> int:
@@ -164,6 +176,8 @@ def _feed_forward(shape: RunShape) -> int:
     a = shape.architecture
     if not a.experts:
         return a.intermediate
-    # Tokens are copied out for each of their experts: about two widths of the model beside the expert's own.
-    width = a.experts_per_token * (a.intermediate + a.hidden) + a.shared_intermediate
-    return width * 2 if shape.method == "full" and shape.compute != "fp32" else width
+    # Tokens are copied out for each of their experts: 10 bytes a unit of the model's width and 8 of the expert's,
+    # where the table has 14 for a dense feed-forward. Experts of a fully tuned model are outside of autocast, in fp32.
+    full = shape.method == "full" and shape.compute != "fp32"
+    width = 2 * (a.intermediate + a.hidden) if full else (8 * a.intermediate + 10 * a.hidden) // 14
+    return a.experts_per_token * width + a.shared_intermediate
