@@ -53,7 +53,8 @@ def _command(user: str, place: Path) -> tuple[list[str], Path, Path]:
 
 def _readable_python() -> str:
     for python in (sys.executable, SYSTEM_PYTHON):
-        check = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True); assert sys.version_info >= (3, 11)"
+        check = "import subprocess, sys; assert sys.version_info >= (3, 11); "
+            "subprocess.run([sys.executable, '-c', ''], check=True)"
         if (
             Path(python).exists()
             and not subprocess.run([*NOBODY, python, "-c", check], capture_output=True).returncode

@@ -187,3 +187,31 @@ def test_tests_that_never_end_are_ended(pool: Pool) -> None:
     exits = pool.run([Job("import os\ndef add(a, b): os._exit(0)", deaf, "add", limits=limits)])[0]
     assert exits.status not in ("pass", "infrastructure")
     assert pool.run([Job(ADD, ScriptTests("assert add(1, 2) == 3", "add"), "add")])[0].status == "pass"
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "import os\nos._exit(0)",
+        "import os\nos.write(4, b'garbage')",
+        "import os, json\nfor _ in range(5): os.write(4, json.dumps({'tests': [['pass', '']], 'vacuous': ''}).encode())\nassert False",
+        "import os, json\nos.write(4, json.dumps({'tests': [['infrastructure', '']], 'vacuous': ''}).encode())",
+        "import os\nos.close(4)",
+        "import os\nif not os.fork(): os._exit(0)\nassert add(1, 2) == 3",
+        "assert open('/etc/passwd').read() and add(1, 2) == 3",
+        "import socket\nsocket.socket()\nassert add(1, 2) == 3",
+        "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nassert add(1, 2) == 3",
+        "x = bytearray(10 ** 10)\nassert add(1, 2) == 3",
+        "import sys\nsys.setrecursionlimit(10 ** 9)\nimport ctypes\nctypes.string_at(0)",
+    ],
+)
+def test_tests_of_the_data_set_that_attack_their_judge(pool: Pool, attack: str) -> None:
+    """They may give their own row a verdict, but reach nothing outside and disturb no other row."""
+    honest = Job(ADD, ScriptTests("assert add(1, 2) == 3", "add"), "add")
+    results = pool.run([honest, Job(ADD, ScriptTests(attack, "add"), "add"), honest, honest])
+    assert [results[at].status.value for at in (0, 2, 3)] == ["pass"] * 3
+    assert results[1].status != "infrastructure"
+    if "json" not in attack:
+        assert results[1].status != "pass", results[1]
+    assert pool.counts.get("restarted", 0) == 0

@@ -11,13 +11,13 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rlvr.errors import InfrastructureError
 from rlvr.sandbox.guest import wire
-from rlvr.sandbox.judged import JudgedTask
+from rlvr.sandbox.judged import JudgedTask, read_verdict
 from rlvr.sandbox.protocol import JobResult, Status
 from rlvr.sandbox.tasks import Task
 from rlvr.sandbox.worker import Greeting, Worker, WorkerConfig, anonymous_file
@@ -51,7 +51,7 @@ class _Flight:
     number: int
     judge: _Judge | None = None
     report: wire.Report | None = None
-    verdict: dict[str, Any] | None = None
+    verdict: Mapping[str, Any] | None = None
     judged: bool = False
     lost: bool = False
     overdue_at: float | None = None
@@ -297,11 +297,16 @@ class Dispatcher:
 
     def _conclude(self, flight: _Flight, report: wire.Report) -> None:
         task = flight.task
-        if isinstance(task, JudgedTask):
-            result: JobResult | None = task.conclude(report, flight.verdict)
-        else:
-            result = task.finish(report)
-        task.release()
+        try:
+            if isinstance(task, JudgedTask):
+                result: JobResult | None = task.conclude(report, flight.verdict)
+            else:
+                result = task.finish(report)
+        except Exception as error:  # the caller hears of it, and the thread goes on for all others
+            task.future.set_exception(error)
+            return
+        finally:
+            task.release()
         task.alone = False
         if result is None:
             self._ready.appendleft(task)
@@ -333,8 +338,12 @@ class Dispatcher:
         if not data:
             self._lose_judge(station, judge)
             return
+        verdict = read_verdict(data)
+        if verdict is None or not judge.flights:  # the tests tampered with their judge
+            self._kill_judge(station, judge)
+            return
         flight = judge.flights.popleft()
-        flight.verdict = json.loads(data)
+        flight.verdict = verdict
         flight.judged = True
         if flight.report is None:  # a solution that does not end when nobody asks any more is ended
             flight.overdue_at = time.monotonic() + _SOLUTION_GRACE

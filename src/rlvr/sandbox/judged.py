@@ -16,6 +16,27 @@ GONE = "gone"
 Verdict = Mapping[str, Any]
 
 
+def read_verdict(data: bytes) -> Verdict | None:
+    """Return what a judge said, or None when it is not a verdict."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if type(said) is not dict:
+        return None
+    if "load" in said:
+        return said if _texts(said["load"], 2) else None
+    tests = said.get("tests")
+    if type(tests) is not list or type(said.get("vacuous")) is not str:
+        return None
+    known = {*Status, GONE} - {Status.INFRASTRUCTURE}
+    return said if all(_texts(test, 2) and test[0] in known for test in tests) else None
+
+
+def _texts(value: Any, count: int) -> bool:
+    return type(value) is list and len(value) == count and all(type(one) is str for one in value)
+
+
 class JudgedTask(Task):
     """One solution before the judge of its tests."""
 

@@ -46,7 +46,7 @@ def serve_judge() -> None:
             os.close(descriptors[0])
         control.send(json.dumps(verdict, ensure_ascii=False).encode("utf-8", "replace"))
         del verdict
-        gc.collect()
+        gc.collect(1)
 
 
 class _Suite:

@@ -25,7 +25,7 @@ MNT_DETACH = 2
 
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_DROP, _PR_SET_DUMPABLE = 1, 38, 24, 4
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
-_SECCOMP_SET_MODE_FILTER = 1
+_SET_MODE_FILTER, _NO_FLAGS = ctypes.c_ulong(1), ctypes.c_ulong(0)
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446  # the same on both architectures
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -112,16 +112,18 @@ def drop_capabilities() -> None:
 
 
 class Filter:
-    """A seccomp program that is ready to be installed."""
+    """A seccomp program that lies ready, up to the number of the process that installs it."""
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, code: bytes, pid_offsets: Iterable[int]) -> None:
         self._buffer = ctypes.create_string_buffer(code, len(code))
-        address = ctypes.addressof(self._buffer)
-        self._program = struct.pack("<HxxxxxxQ", len(code) // 8, address)
+        self._pid_offsets = tuple(pid_offsets)
+        self._program = struct.pack("<HxxxxxxQ", len(code) // 8, ctypes.addressof(self._buffer))
 
-    def install(self, number: int = _SECCOMP.get(_MACHINE, -1)) -> None:
-        """Restrict this process for good; needs :func:`no_new_privileges`."""
-        _call(number, "seccomp", ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER), ctypes.c_ulong(0), self._program)
+    def install(self, pid: int) -> None:
+        """Restrict this process, whose number is ``pid``, for good; needs :func:`no_new_privileges`."""
+        for offset in self._pid_offsets:
+            struct.pack_into("<I", self._buffer, offset, pid)
+        _call(_SECCOMP.get(_MACHINE, -1), "seccomp", _SET_MODE_FILTER, _NO_FLAGS, self._program)
 
 
 def landlock_version() -> int:

@@ -16,7 +16,7 @@ from .layers import NAMES, Layers
 
 # fmt: off
 WARM = (
-    "abc", "array", "ast", "asyncio", "base64", "bisect", "calendar", "cmath", "collections",
+    "abc", "array", "ast", "base64", "bisect", "calendar", "cmath", "collections",
     "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "enum",
     "fractions", "functools", "hashlib", "heapq", "inspect", "io", "itertools", "json", "math",
     "numbers", "operator", "queue", "random", "re", "statistics", "string", "struct", "textwrap",
@@ -69,6 +69,8 @@ def _preload(names: List[str], paths: List[str]) -> Dict[str, str]:
             importlib.import_module(name)
         except Exception as error:  # a package may raise anything when imported
             failed[name] = f"{type(error).__name__}: {error}"
+    if "numpy" in sys.modules:  # the judges count its asserts
+        importlib.import_module("numpy.testing")
     del sys.path[len(sys.path) - len(paths) :]
     return failed
 

@@ -40,7 +40,7 @@ class Layers:
         self.missing: Dict[str, str] = {name: _ASIDE for name in NAMES if name in without}
         self.ruleset = -1
         self.process_files = -1
-        self._program: Optional[seccomp.Program] = None
+        self._filter: Optional[kernel.Filter] = None
 
     def active(self, name: str) -> bool:
         """Return whether a layer is on."""
@@ -102,20 +102,21 @@ class Layers:
 
     def _prepare_seccomp(self) -> None:
         program = seccomp.build(os.uname().machine)
+        filter_ = kernel.Filter(program.code, program.pid_offsets)
         for forbidden in (_start_process, _open_socket):
-            filter_ = lambda: kernel.Filter(program.for_process(os.getpid())).install()  # noqa: E731
-            if not _refused(filter_, forbidden):
+            if not _refused(lambda: filter_.install(os.getpid()), forbidden):
                 raise OSError("it was set, but forbidden calls still work")
-        self._program = program
+        self._filter = filter_
 
     def confine_child(self) -> None:
         """Put the last layers on this process, a child that is about to run the solution."""
         if self.ruleset >= 0:
             kernel.landlock_restrict(self.ruleset)
 
-    def filter_child(self) -> Optional[kernel.Filter]:
-        """Return the filter for this process, to be installed when its descriptors are in place."""
-        return kernel.Filter(self._program.for_process(os.getpid())) if self._program else None
+    def filter_child(self) -> None:
+        """Install the filter in this process, once its descriptors are in place."""
+        if self._filter is not None:
+            self._filter.install(os.getpid())
 
 
 def _unshare() -> None:

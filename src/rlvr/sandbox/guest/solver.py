@@ -35,6 +35,18 @@ def run_calls() -> None:
     os._exit(0)
 
 
+def rehearse() -> None:
+    """Do all of a child's work a few times, so that its code is specialised before it is shared by forks."""
+    before = builtins.open
+    for _ in range(20):
+        module = load("def solve(x):\n    return x\n", MODULE, None)
+        target = find_entry(module, "", "solve")
+        row = {"i": 0, **_answer(target, decode([1]), decode({"D": []}), 1000)}
+        json.loads(json.dumps({"calls": [row], "text": "\n"}))
+        del sys.modules[MODULE]
+    builtins.open = before
+
+
 def _answer(target: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Dict[str, Any]:
     try:
         value = target(*args, **kwargs)

@@ -72,9 +72,11 @@ class Zygote:
         """Serve until the control socket closes, then end every child."""
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # inherited: who writes more than allowed is ended
         poller = select.poll()
         poller.register(self._control.fileno(), select.POLLIN)
         poller.register(self._wake, select.POLLIN)
+        solver.rehearse()
         gc.collect()
         gc.freeze()
         while True:
@@ -129,18 +131,14 @@ class Zygote:
     def _become_child(self, request: wire.Request, descriptors: List[int]) -> None:
         try:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # who writes more than allowed is ended
-            os.setsid()
+            os.setpgid(0, 0)  # not setsid, which costs a scheduling group on many kernels
             kernel.die_with_parent()
             if os.getppid() != self._pid:
                 return
             self._limit(request)
             self._layers.confine_child()
             _arrange(descriptors)
-            filter_ = self._layers.filter_child()
-            if filter_ is not None:
-                filter_.install()
+            self._layers.filter_child()
             self._confined[request.number % _SLOTS] = 1
             self._confined.close()  # what runs next cannot take the mark back
             _ENTRY[request.kind]()
