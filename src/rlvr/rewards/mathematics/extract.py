@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from rlvr.rewards.reading import last_tag
 
+MOST_BOXES = 64
+"""Boxes side by side that are read as one answer."""
 LONGEST_BARE = 200
 """Characters up to which a whole completion may be the answer itself."""
 
@@ -146,7 +148,11 @@ def _boxes(text: str) -> Found:
         return Found(None, "the last box was never closed")
     values = [last.content.strip()]
     for earlier, later in zip(reversed(spans[:-1]), reversed(spans[1:]), strict=False):
-        if earlier.content is None or not _BETWEEN.fullmatch(text[earlier.end : later.start]):
+        if (
+            len(values) >= MOST_BOXES
+            or earlier.content is None
+            or not _BETWEEN.fullmatch(text[earlier.end : later.start])
+        ):
             break
         values.insert(0, earlier.content.strip())
     distinct = list(dict.fromkeys(value for value in values if value))
