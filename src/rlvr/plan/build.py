@@ -7,7 +7,7 @@ from typing import Any
 
 from rlvr.errors import ConfigError
 from rlvr.plan.batch import Batch, check_batch
-from rlvr.plan.checks import check_overrides
+from rlvr.plan.checks import check_overrides, check_value
 from rlvr.plan.combinations import Facts, refuse_harmful, remarks
 from rlvr.plan.devices import describe
 from rlvr.plan.inputs import PlanInputs
@@ -54,9 +54,10 @@ def build_plan(inputs: PlanInputs, schema: ConfigSchema | None = None) -> PlanRe
         GateRefused: Learning rate or beta moved without an inspected, stable base run.
     """
     schema = schema or installed_schema()
-    architecture = read_architecture(inputs.model.config, where=f"model {inputs.model.name}")
+    architecture = architecture_of(inputs)
     check_overrides(inputs.overrides, schema, inputs.stable_base_runs)
     _check_method(inputs, architecture)
+    _check_optimizer(inputs, schema)
     layout = layout_for(inputs, architecture)
     settings = _settings(inputs, architecture, layout)
     settings = {name: setting for name, setting in settings.items() if name in schema.fields}
@@ -163,6 +164,25 @@ def _check_method(inputs: PlanInputs, architecture: Architecture) -> None:
             expected="lora or full",
             fix="set method to lora",
         )
+
+
+def _check_optimizer(inputs: PlanInputs, schema: ConfigSchema) -> None:
+    name = str(_override(inputs, "optim", inputs.method.optimizer))
+    if inputs.method.optimizer:
+        check_value(schema.fields["optim"], inputs.method.optimizer, "method.optimizer")
+    wanted = "qlora" if inputs.method.kind == "qlora" else name if _needs_bitsandbytes(name) else ""
+    if wanted and not inputs.machine.bitsandbytes_installed:
+        raise ConfigError(
+            "plan.needs-bitsandbytes",
+            f"{wanted} needs bitsandbytes, which is not installed",
+            where="method",
+            expected="bitsandbytes, or another method or optimizer",
+            fix="pip install 'rlvr[bitsandbytes]'",
+        )
+
+
+def _needs_bitsandbytes(optimizer: str) -> bool:
+    return optimizer.startswith("paged_") or (optimizer.endswith("8bit") and "torch" not in optimizer)
 
 
 def _variant_name(inputs: PlanInputs, architecture: Architecture) -> str:
@@ -322,11 +342,20 @@ def shape_of(
     return replace(shape, sharding=_sharding(inputs, shape))
 
 
+def architecture_of(inputs: PlanInputs) -> Architecture:
+    """Return the model's shape; what its weight files hold beyond the language model is counted as frozen."""
+    found = read_architecture(inputs.model.config, where=f"model {inputs.model.name}")
+    if inputs.model.parameters is None or "quantization_config" in inputs.model.config:
+        return found
+    beyond = inputs.model.parameters - found.text_parameters
+    return replace(found, vision_parameters=max(beyond, 0)) if found.vision_parameters else found
+
+
 def with_trace(record: PlanRecord, inputs: PlanInputs) -> PlanRecord:
     """Return the plan with the memory of a trace of the real model code (imports torch; seconds)."""
     from rlvr.plan.memory.trace import traced
 
-    architecture = read_architecture(inputs.model.config, where=f"model {inputs.model.name}")
+    architecture = architecture_of(inputs)
     layout = layout_for(inputs, architecture)
     shape = shape_of(inputs, architecture, record.config(), layout)
     device = inputs.machine.devices[0]
@@ -397,9 +426,31 @@ def _data_remarks(inputs: PlanInputs, architecture: Architecture) -> list[Remark
     if not architecture.known:
         text = f"family {architecture.family!r} was not checked against real runs; the band is wider than it says"
         found.append(Remark(code="plan.unknown-family", level="warning", where="model", found=text))
+    if architecture.experts and inputs.method.kind != "full":
+        found += _expert_remarks(inputs)
     if architecture.vision_parameters:
         text = f"a vision tower of about {architecture.vision_parameters:,} parameters stays frozen and is counted"
         found.append(_information("plan.vision-tower", "model", text))
+    return found
+
+
+def _expert_remarks(inputs: PlanInputs) -> list[Remark]:
+    found = []
+    if inputs.method.target_modules == "all-linear":
+        text = "all-linear adapts every expert and the router, whose decisions then move with the policy"
+        fix = "method.target_modules: [q_proj, k_proj, v_proj, o_proj]"
+        found.append(
+            Remark(
+                code="plan.adapted-router",
+                level="warning",
+                where="method.target_modules",
+                found=text,
+                fix=fix,
+            )
+        )
+    if inputs.method.kind == "qlora":
+        text = "experts are one three-dimensional parameter, which bitsandbytes leaves in 16 bits: little is saved"
+        found.append(_information("plan.experts-not-quantized", "method", text))
     return found
 
 

@@ -184,3 +184,27 @@ def test_spark_does_not_sleep():
 
 def test_output_names_the_versions():
     assert set(build_plan(inputs()).memory.keyed_to) >= {"trl", "transformers"}
+
+
+@pytest.mark.parametrize("method", [Method("qlora"), Method("full", optimizer="paged_adamw_8bit")])
+def test_bitsandbytes_is_asked_for_before_training(method):
+    made = inputs("0.5b")
+    machine = replace(made.machine, bitsandbytes_installed=False)
+    with pytest.raises(ConfigError, match="bitsandbytes"):
+        build_plan(replace(made, method=method, machine=machine))
+
+
+def test_adapters_on_experts_are_remarked():
+    codes = {remark.code for remark in build_plan(inputs("30b-a3b", "1xH200", "qlora")).remarks}
+    assert {"plan.adapted-router", "plan.experts-not-quantized"} <= codes
+
+
+def test_weight_files_tell_the_size_of_a_vision_tower():
+    config = {
+        "model_type": "qwen2_5_vl",
+        "text_config": inputs().model.config,
+        "vision_config": {"hidden_size": 1280},
+    }
+    made = replace(inputs(), model=replace(inputs().model, config=config, parameters=8_292_166_656))
+    parts = {part.name: part.bytes for part in build_plan(made).memory.parts}
+    assert parts["weights"] > 2 * 8_292_166_656

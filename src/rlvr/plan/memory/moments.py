@@ -177,7 +177,7 @@ def _feed_forward(shape: RunShape) -> int:
     if not a.experts:
         return a.intermediate
     # Tokens are copied out for each of their experts: 10 bytes a unit of the model's width and 8 of the expert's,
-    # where the table has 14 for a dense feed-forward. Experts of a fully tuned model are outside of autocast, in fp32.
+    # where the table has 14 for a dense feed-forward. Experts that are tuned fully stay outside of autocast, in fp32.
     full = shape.method == "full" and shape.compute != "fp32"
     width = 2 * (a.intermediate + a.hidden) if full else (8 * a.intermediate + 10 * a.hidden) // 14
     return a.experts_per_token * width + a.shared_intermediate

@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from rlvr.errors import InfrastructureError
 from rlvr.plan.devices import Device
 from rlvr.plan.memory.closed_form import judge, training_parts
 from rlvr.plan.memory.engine import rollout_parts
@@ -133,7 +134,8 @@ def _trace(shape: RunShape, config: dict[str, Any], layers: int) -> dict[str, in
 
 def _model(shape: RunShape, config: dict[str, Any], layers: int) -> Any:
     from transformers import AutoModelForCausalLM
-    from trl.trainer.utils import add_fused_lm_head
+
+    add_fused_lm_head = _fused_head()
 
     dtype = torch.float32 if shape.weight_bytes == 4 and shape.method != "qlora" else DTYPES[shape.half]
     attention = "eager" if shape.attention == "eager" else "rlvr_trace"
@@ -147,6 +149,19 @@ def _model(shape: RunShape, config: dict[str, Any], layers: int) -> Any:
         if shape.checkpointing:
             model.enable_input_require_grads()
     return model.train()
+
+
+def _fused_head() -> Any:
+    try:
+        from trl.trainer.utils import add_fused_lm_head
+    except ImportError:
+        raise InfrastructureError(
+            "plan.trace-needs-newer-trl",
+            "this TRL has no fused head that a trace could run",
+            expected="TRL 1.16 for --trace; the closed form works for every supported version",
+            fix="pip install 'trl==1.16.*', or leave --trace out",
+        ) from None
+    return add_fused_lm_head
 
 
 def _configuration(config: dict[str, Any], layers: int) -> Any:
