@@ -150,7 +150,7 @@ class Audit:
         self.report(
             category,
             attack,
-            f"{trial.why} ({result.score:g} of {level.right:g}; {group.rows_hit} of {group.tried} rows)",
+            f"{trial.why} ({_points(result.score)} of {level.right:g}; {group.rows_hit} of {group.tried} rows)",
             fix=trial.fix,
             severity=trial.severity,
             row=trial.row,
@@ -172,6 +172,10 @@ class Audit:
         results = self.session.sequence(calls, trace=True)
         only = [line for line in results[0].lines if line not in set(results[1].lines)]
         return only[-1] if only else None
+
+
+def _points(score: float | None) -> str:
+    return "None, so the row is dropped," if score is None else f"{score:g}"
 
 
 Step = Callable[[Audit], None]

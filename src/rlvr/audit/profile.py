@@ -101,7 +101,12 @@ def candidate_answers(profile: Profile, session: Session, row: int) -> list[str]
     if gold.kind == "code":
         return candidate_programs(session.rows[row], gold.value, profile.source)
     if gold.kind == "none":
-        return ["42", '{"answer": 42}'] if not profile.column else []
+        if profile.column:
+            return []
+        programs = (
+            ["def solve(x):\n    return x\n"] if profile.source.calls_any("ast.parse", "compile") else []
+        )
+        return ["42", '{"answer": 42}', *programs]
     return list(gold.candidates)
 
 

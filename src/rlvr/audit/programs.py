@@ -145,6 +145,11 @@ def candidate_programs(row: AuditRow, value: Any, source: Source) -> list[str]:
         one for one in own if isinstance(one, str) and ("def " in one or "print" in one) and one != value
     ]
     found = [_unfenced(one) for one in found]
+    body = row.columns.get("canonical_solution")
+    if (
+        isinstance(body, str) and body[:1] in " \t" and "def " in row.prompt_text
+    ):  # the body of the prompt's function
+        found.insert(0, f"{row.prompt_text.rstrip()}\n{body}")
     if task.examples:
         tables = [table_function(task.entry, task.examples), table_program(task.examples)]
         found += tables[::-1] if task.is_program else tables

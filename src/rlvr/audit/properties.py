@@ -112,6 +112,7 @@ def check_batches(audit: Audit) -> None:
         return
     stable = _deterministic(audit, batch, (first, second, third))
     _finite(audit, batch, first)
+    _unjudged(audit, batch, first)
     if stable:
         _state(audit, batch, first)
         _composition(audit, batch, first)
@@ -194,6 +195,26 @@ def _finite(audit: Audit, batch: Batch, result: Result) -> None:
     for place, value in result.bad.items():
         _report_bad(audit, batch[0][place], batch[1][place], value, result)
         return
+
+
+def _unjudged(audit: Audit, batch: Batch, result: Result) -> None:
+    """Report None for wrong answers on rows whose right answer is scored: the trainer then drops the row."""
+    scored = {row for row, score in zip(batch[0], result.scores, strict=True) if score is not None}
+    for place, (row, score) in enumerate(zip(batch[0], result.scores, strict=True)):
+        if score is None and place not in result.bad and row in scored and row in audit.profile.paid_rows:
+            audit.report(
+                "other",
+                "none-when-wrong",
+                "it returns None for a wrong or unreadable answer: such rows are dropped instead of paid less",
+                fix="return the lowest score; keep None for rows that the reward does not judge at all",
+                severity="medium",
+                row=row,
+                text=batch[1][place],
+                batch=batch,
+                result=result,
+                expected="the lowest score",
+            )
+            return
 
 
 def check_all_finite(audit: Audit) -> None:

@@ -103,11 +103,17 @@ def _judge(trials: Sequence[Trial], profile: Profile, session: Session) -> Group
             continue
         control = results[1].score if len(results) > 1 else None
         verdict = outcome(trial, levels, results[0].score, control)
+        if trial.category == "raise_skip" and _is_unjudged(results[0]):
+            verdict = "worked"  # the row is dropped, so raising is never punished
         if verdict == "worked":
             hits.append((trial, results[0]))
         elif verdict == "partly":
             partial.append((trial, results[0]))
     return Group(tuple(hits), tuple(partial), len(rows), skipped)
+
+
+def _is_unjudged(result: Result) -> bool:
+    return result.kind == "scores" and result.scores == (None,) and not result.bad
 
 
 def outcome(
