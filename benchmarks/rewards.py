@@ -132,7 +132,7 @@ def clear_caches() -> None:
     from rlvr.rewards.mathematics import answers, compare, surface, syntax, values
 
     for one in (
-        module._golds_of_text, answers.read, compare.why_no_gold, surface.surface, syntax.parse, values.equal,
+        module._golds_of_text, answers._read_once, compare.why_no_gold, surface._spelled, syntax.parse, values.equal,
     ):  # fmt: skip
         one.cache_clear()
     with contextlib.suppress(ImportError):

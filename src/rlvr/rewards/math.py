@@ -138,7 +138,7 @@ def _verdict_of(result: Result, job: Job) -> Verdict:
     return Verdict(Outcome.RIGHT if right else Outcome.WRONG, float(right), job.answer, why)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def _golds_of_text(reference: str) -> list[str] | None:
     """Return the gold of a text reference when the fast path knows that it is sound."""
     gold = gold_text(reference)

@@ -95,6 +95,19 @@ def test_prefilled_thinking_is_not_searched() -> None:
     assert prefilled.verdict("hm</think>" + boxed("5"), "5").accepted
 
 
+def test_what_is_remembered_between_rows_stays_small() -> None:
+    from rlvr.rewards.mathematics import answers, surface
+
+    before = answers._read_once.cache_info().currsize, surface._spelled.cache_info().currsize
+    for sign in "12345":
+        MATH.verdict(boxed(sign * 500_000), "5")
+    assert (answers._read_once.cache_info().currsize, surface._spelled.cache_info().currsize) <= (
+        before[0] + 1,
+        before[1] + 1,
+    )
+    assert right(" " * 5000 + "5", "5")
+
+
 def test_it_pickles() -> None:
     assert pickle.loads(pickle.dumps(MATH)).verdict(boxed("5"), "5").accepted
 

@@ -107,14 +107,16 @@ _ESCAPED_TWICE = re.compile(r"\\\\(?=[a-zA-Z]{2})")
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-@lru_cache(maxsize=8192)
 def surface(text: str) -> str:
     """Return ``text`` in the canonical spelling, stripped; ``""`` when it is longer than :data:`LONGEST`."""
     text = text.strip().strip("*").strip()  # bold of Markdown
     if len(text) > LONGEST:
         return ""
-    if _PLAIN.fullmatch(text):
-        return text
+    return text if _PLAIN.fullmatch(text) else _spelled(text)
+
+
+@lru_cache(maxsize=8192)
+def _spelled(text: str) -> str:
     text = _signs(text) if not text.isascii() else text
     if "\\\\" in text and "\\begin" not in text:
         text = _ESCAPED_TWICE.sub(r"\\", text)
