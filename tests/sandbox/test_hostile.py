@@ -52,13 +52,13 @@ def _command(user: str, place: Path) -> tuple[list[str], Path, Path]:
 
 
 def _readable_python() -> str:
+    check = (
+        "import subprocess, sys; assert sys.version_info >= (3, 11); "
+        "subprocess.run([sys.executable, '-c', ''], check=True)"
+    )
     for python in (sys.executable, SYSTEM_PYTHON):
-        check = "import subprocess, sys; assert sys.version_info >= (3, 11); "
-            "subprocess.run([sys.executable, '-c', ''], check=True)"
-        if (
-            Path(python).exists()
-            and not subprocess.run([*NOBODY, python, "-c", check], capture_output=True).returncode
-        ):
+        command = [*NOBODY, python, "-c", check]
+        if Path(python).exists() and not subprocess.run(command, capture_output=True).returncode:
             return python
     pytest.skip("no interpreter of version 3.11 or later that nobody can read")
 

@@ -7,8 +7,9 @@ source, a judge process runs them. For a guided tour read ``protocol``, ``pool``
 
 Covered, at rungs A and B, as root and as an ordinary user, by the hostile suite in ``tests/sandbox``:
 
-- forged verdicts: exit codes, printed or written verdicts, objects equal to or near everything, patched builtins and
-  test frameworks, tests read from files, frames, memory, descriptors or command line, exceptions that end a test early;
+- forged verdicts: exit codes, printed or written verdicts, objects equal to or near everything, patched builtins
+  and test frameworks, tests read from files, frames, memory, descriptors or the command line, exceptions that end a
+  test early;
 - leaks: files, environments and memory of other processes, tracing, shell, network, abstract sockets, disks;
 - harm: new processes, signals to others, writes, deletes and links, raised limits, floods of output, results or
   threads, memory files, kernel interfaces;
