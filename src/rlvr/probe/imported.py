@@ -307,6 +307,10 @@ def _remarks(found: Imported, cut: float) -> list[str]:
         remarks.append(
             f"the largest reward is {max(totals):g}, under the cut of {cut:g}: set --cut if it is full"
         )
+    if totals and max(totals) > 2 * cut and cut == CUT:
+        remarks.append(
+            f"rewards go up to {max(totals):g}, and {cut:g} already counts as right: set --cut otherwise"
+        )
     unlike = _differently_scored(found)
     if unlike:
         remarks.append(

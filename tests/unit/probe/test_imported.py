@@ -94,6 +94,7 @@ def test_what_was_noticed():
     assert any("not stable" in one for one in read(same, {**same, "reward": 0.0}).remarks)
     assert any("--cut" in one for one in read({**ROW, "reward": 0.8}).remarks)
     assert not read({**ROW, "reward": 0.8}, cut=0.5).remarks
+    assert any("up to 100" in one for one in read({**ROW, "reward": 100}).remarks)
     assert any("word for word" in one for one in read(*[same] * 20).remarks)
 
 
