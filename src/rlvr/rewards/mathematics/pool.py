@@ -7,6 +7,7 @@ processor time in its limit, that cannot start, or that dies by itself is a fail
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import selectors
@@ -104,7 +105,8 @@ class Pool:
         results: dict[int, Result] = {}
         waiting = list(enumerate(jobs))[::-1]
         busy: dict[_Child, int] = {}
-        self._staff(min(self.size, len(jobs)))
+        wanted = min(self.size, len(jobs))
+        self._staff(wanted)
         with selectors.DefaultSelector() as selector:
             for child in self._children:
                 selector.register(child.output, selectors.EVENT_READ, child)
@@ -115,6 +117,8 @@ class Pool:
                 for child in list(self._children):
                     self._attend(child, child in ready, busy, results, selector)
                 self._restaff(selector, len(waiting) + len(busy))
+        with contextlib.suppress(InfrastructureError):
+            self._staff(wanted)  # replacements of killed children warm up while the trainer goes on
         return [results[number] for number in range(len(jobs))]
 
     def _staff(self, wanted: int) -> None:
