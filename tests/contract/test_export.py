@@ -1,5 +1,6 @@
 """The hand-over: files that plain TRL and verl read, rewards that need nothing else, and a brief with a schema."""
 
+import dataclasses
 import json
 import math
 import os
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from rlvr.cli import main
 from rlvr.commands.chain import Chain
-from rlvr.commands.export import gather
+from rlvr.commands.export import gather, write_export
 from rlvr.export.brief import brief_schema, schema_text
 from rlvr.export.trl import yaml_value
 from rlvr.export.verl import overrides, verl_files
@@ -99,6 +100,24 @@ def test_the_yaml_says_what_the_plan_says(exported, workspace):
         if name not in ("output_dir", "reward_weights"):
             assert found[name] == setting["value"], name
     assert found["reward_funcs"] == ["rewards.correct", "rewards.well_formed"]
+
+
+def test_several_devices_start_the_script_by_accelerate(workspace, tmp_path):
+    from rlvr.plan.launch import accelerate_files
+    from rlvr.records.plan import Launch
+
+    chain = Chain(workspace)
+    inputs = gather(chain, chain.status())
+    launches = [
+        Launch(name="accelerate", commands=["x"], files=accelerate_files("zero3", 4, 1, "bf16")),
+        Launch(name="slurm", commands=["sbatch gates/launch/slurm.sh"]),
+    ]
+    plan = inputs.plan.model_copy(update={"launch": launches})
+    brief = write_export(tmp_path / "out", dataclasses.replace(inputs, plan=plan))
+    assert brief.launch["accelerate"] == ["accelerate launch --config_file launch/accelerate.yaml train.py"]
+    assert brief.launch["workspace-slurm"] == ["sbatch gates/launch/slurm.sh"]
+    config = yaml.safe_load((tmp_path / "out" / "launch" / "accelerate.yaml").read_text())
+    assert (tmp_path / "out" / config["deepspeed_config"]["deepspeed_config_file"]).is_file()
 
 
 @given(

@@ -81,8 +81,19 @@ def _files(inputs: ExportInputs, target: str) -> tuple[dict[str, bytes], dict[st
     from rlvr.export.trl import trl_files
 
     launch = {"trl": ["trl grpo --config grpo_config.yaml"], "python": ["python train.py"]}
-    launch |= {one.name: one.commands for one in inputs.plan.launch if one.name not in ("single",)}
-    return trl_files(inputs), launch
+    files = trl_files(inputs)
+    for one in inputs.plan.launch:
+        if one.name == "accelerate":
+            copied = {
+                f"launch/{Path(name).name}": text.replace("gates/launch/", "launch/").encode()
+                for name, text in one.files.items()
+            }
+            files |= copied
+            config = next(name for name in copied if name.endswith(("yaml", "yml")))
+            launch["accelerate"] = [f"accelerate launch --config_file {config} train.py"]
+        elif one.name not in ("single", "trl"):
+            launch[f"workspace-{one.name}"] = one.commands  # through `rlvr train`, in the workspace itself
+    return files, launch
 
 
 def _make_room(folder: Path) -> None:
