@@ -71,17 +71,12 @@ def as_object(record: PlanRecord) -> dict[str, Any]:
     """Return the object that ``--json`` prints."""
     body = record.model_dump(mode="json")
     memory = body.pop("memory")
+    memory["sizing"] = memory.pop("method")  # the record's own method says what is trained
+    first = ("verdict", "peak_bytes", "band_bytes", "parts")
     return {
-        "verdict": memory["verdict"],
-        "peak_bytes": memory["peak_bytes"],
-        "band_bytes": memory["band_bytes"],
-        "parts": memory["parts"],
+        **{name: memory.pop(name) for name in first},
         "config": record.config(),
-        **{
-            name: value
-            for name, value in memory.items()
-            if name not in ("verdict", "peak_bytes", "band_bytes")
-        },
+        **memory,
         **body,
     }
 

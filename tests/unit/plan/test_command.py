@@ -21,6 +21,7 @@ def test_without_a_workspace(capsys):
     low, high = found["band_bytes"]
     assert low <= found["peak_bytes"] <= high
     assert found["config"]["learning_rate"] == 5e-6
+    assert found["method"]["kind"] == "lora" and found["sizing"] == "closed-form"
 
 
 def test_options_change_the_run(capsys):
