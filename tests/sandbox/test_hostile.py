@@ -118,4 +118,5 @@ def test_all_programs(user: str, rung: str, tmp_path: Path) -> None:
     for name, one in report["results"].items():
         if name.startswith("hang"):
             assert one["cpu"] <= 1.5 * 0.6, name
-            assert one["wall"] / one["attempts"] <= 1.5 * 1.5, name
+            if one["status"] == "timeout-wall":
+                assert one["wall"] <= 1.5 * 1.5, name

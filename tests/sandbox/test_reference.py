@@ -18,6 +18,13 @@ def test_programs() -> None:
     assert (job.comparison, job.limits.cpu_seconds) == (Comparison.LINES, 1)
 
 
+def test_keys_of_the_data_set_are_left_alone_and_misspelt_ones_are_not() -> None:
+    row = {"fn": "f", "tests": [{"args": [], "expect": 1}], "source": "a book"}
+    assert job_from_reference("x", row).entry_point == "f"
+    with pytest.raises(DataError, match="float_tol"):
+        job_from_reference("x", {**row, "float_tool": 1e-3})
+
+
 def test_source() -> None:
     job = job_from_reference("x", {"fn": "f", "tests": "assert f() == 1", "imports": ["math"]})
     assert job.tests == ScriptTests("assert f() == 1", "f")

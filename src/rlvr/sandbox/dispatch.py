@@ -24,7 +24,7 @@ from rlvr.sandbox.worker import Greeting, Worker, WorkerConfig, anonymous_file
 
 _DEPTH = 2
 _ATTEMPTS = 3
-_STARVED, _HOPELESS = 0.1, 0.5
+_HOPELESS = 0.5
 _TOO_BUSY = "the machine was too busy: alone, too, it waited for a processor most of its time"
 _JUDGE_GRACE = 2.0
 _SOLUTION_GRACE = 0.2
@@ -456,4 +456,4 @@ class Dispatcher:
 
 def _starved(report: wire.Report) -> bool:
     """Return whether the wall time passed while the process would have run, had it been let."""
-    return report.ended == wire.BY_WALL and bool(report.awake or report.starved > _STARVED * report.wall)
+    return report.ended == wire.BY_WALL and bool(report.awake)

@@ -67,8 +67,8 @@ class Report(NamedTuple):
         number: The child.
         status: As ``waitpid`` returns it.
         ended: 0, or why the zygote ended it.
-        awake: Whether it waited for the disk, was stopped from outside, or its waits are not known, when its wall
-            time passed.
+        awake: Whether its wall time passed because others had the processor for a multiple of it, it waited for the
+            disk, it was stopped from outside, or its waits are not known; not because it slept.
         cpu: CPU seconds used, its share of the judge included.
         wall: Seconds from its start to its end.
         starved: Seconds it was ready to run while others had the processor.

@@ -24,6 +24,7 @@ _LOWEST = 10  # descriptors below are reserved for the places that a child expec
 _HIGHEST = 128
 _SHORTEST_CHECK, _LONGEST_CHECK = 0.01, 0.1
 _MOST_THREADS = 128
+_FORGIVEN = 3.0
 _SLOTS = mmap.PAGESIZE
 
 _ENTRY: Dict[bytes, Callable[[], None]] = {
@@ -161,14 +162,26 @@ class Zygote:
         left_cpu, left_wall = child.request.cpu - used, child.started + child.request.wall - now
         if left_cpu <= 0:
             self._end(child, wire.BY_CPU)
-        elif left_wall <= 0:
-            child.awake, child.starved = self._waited(child)
+        elif left_wall <= 0 and self._has_had_its_time(child, now):
             self._end(child, wire.BY_WALL)
         elif self._threads(child.pid) > _MOST_THREADS:
             self._end(child, wire.BY_THREADS)
         else:
-            soon = min(left_wall, left_cpu / 2, _LONGEST_CHECK)  # half, since two threads may run
+            soon = min(
+                left_wall if left_wall > 0 else _LONGEST_CHECK, left_cpu / 2, _LONGEST_CHECK
+            )  # half, since two threads may run
             child.check_at = now + max(_SHORTEST_CHECK, soon)
+
+    def _has_had_its_time(self, child: _Child, now: float) -> bool:
+        """Return whether the wall time passed without what it spent waiting for a processor.
+
+        That is forgiven up to a few times the limit, so that a busy machine does not fail a right program.
+        """
+        child.awake, child.starved = self._waited(child)
+        forgiven = min(child.starved, _FORGIVEN * child.request.wall)
+        if forgiven < child.starved:
+            child.awake = 1
+        return now >= child.started + child.request.wall + forgiven
 
     def _waited(self, child: _Child) -> Tuple[int, float]:
         found = [self._delay(one.pid) for one in (child, child.partner) if one is not None]
