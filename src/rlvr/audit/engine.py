@@ -182,6 +182,7 @@ Step = Callable[[Audit], None]
 
 STEPS: tuple[Step, ...] = (
     steps.settle_form_of_completions,
+    odd.check_sleep,
     steps.find_form,
     properties.check_signature,
     steps.check_gold,

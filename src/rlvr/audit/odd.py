@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SLOW_S = 0.7
 """CPU seconds that one completion may take."""
+SLEEP_S = 0.15
 SLOW_WALL_S = 2.0
 """Wall seconds that one completion may take; more than of CPU, since the machine may be busy."""
 SHORT_TEXT = 400
@@ -265,6 +266,28 @@ def check_long_text(audit: Audit) -> None:
     result = audit.session.singles([(row, text)])[0]
     if _is_slow(audit, result):
         _report_slow(audit, row, text, result)
+
+
+def check_sleep(audit: Audit) -> None:
+    """Report a reward that sleeps on ordinary text; later steps would only wait for it."""
+    for (row, text), result in audit.session.known()[:1]:
+        if audit.source.calls_any("sleep") and result.wall > SLEEP_S and result.seconds < SLEEP_S / 4:
+            _report_sleep(audit, row, text, result)
+
+
+def _report_sleep(audit: Audit, row: int, text: str, result: Result) -> None:
+    audit.report(
+        "fast_enough",
+        "sleeps",
+        f"it sleeps: {result.wall:.1f} s for one completion, so minutes for every batch of training",
+        fix="remove the sleep; wait for many requests at once where a server must be asked",
+        severity="high",
+        row=row,
+        text=text,
+        result=result,
+        line=audit.source.line_of("sleep"),
+        expected=f"a score within {SLEEP_S:g} s",
+    )
 
 
 def check_blow_up(audit: Audit) -> None:

@@ -36,6 +36,7 @@ def check_levels(audit: Audit) -> None:
     if not profile.levels or profile.role in ("format", "length"):
         return
     _right_over_wrong(audit)
+    _wrong_in_other_forms(audit)
     _form_alone(audit)
     _marks_cost(audit)
     _form_over_none(audit)
@@ -102,6 +103,34 @@ def _marks_cost(audit: Audit) -> None:
 def _has_marks(form: Form, tags: Sequence[str]) -> bool:
     text = form("", "")
     return all(f"<{tag}>" in text and f"</{tag}>" in text for tag in tags)
+
+
+def _wrong_in_other_forms(audit: Audit) -> None:
+    """Report a form in which a wrong answer earns what a right one earns at best."""
+    profile, session = audit.profile, audit.session
+    row = next((row for row in profile.paid_rows if profile.wrongs.get(row)), None)
+    if row is None or profile.kind == "code":
+        return
+    level = profile.levels[row]
+    for form in profile.forms[1:]:
+        text = form(profile.wrongs[row][0])
+        result = session.singles([(row, text)])[0]
+        if result.score is None or result.score < level.right - EPSILON:
+            continue
+        for category in ("monotone_correct", "wrong_accepted"):
+            audit.report(
+                category,
+                "another-form",
+                f"written as {form.name}, a wrong answer earns all that a right one can ({result.score:g})",
+                fix="let correctness add to the score of the form; a cap must lie above their sum",
+                severity="high",
+                row=row,
+                text=text,
+                result=result,
+                full=level.right,
+                expected=f"less than {level.right:g}",
+            )
+        return
 
 
 def _form_alone(audit: Audit) -> None:

@@ -14,6 +14,7 @@ from rlvr.audit.source import Source
 EPSILON = 1e-6
 DISCOVERY_ROWS = 3
 CODE_ROWS = 4
+CALLS_A_ROW = 8
 SLOW_CALL_S = 0.02
 SLOW_FORMS = 4
 
@@ -124,6 +125,8 @@ def discover(profile: Profile, session: Session, rows: Sequence[int]) -> None:
     profile.tried = len(forms)
     found = _try_forms(profile, session, usable[:DISCOVERY_ROWS], forms)
     profile.forms = found
+    if session.seconds_per_call > SLOW_CALL_S:
+        usable = usable[: max(2, int(session.seconds_left / 4 / (session.seconds_per_call * CALLS_A_ROW)))]
     measure_all(profile, session, usable)
 
 

@@ -334,7 +334,7 @@ class Worker:
             self._kill()
             return [
                 *results,
-                Result("hang", message=f"no answer within {clock:g} s", line=line, seconds=clock),
+                Result("hang", message=f"no answer within {clock:.1f} s", line=line, seconds=clock),
             ]
         except (OSError, ValueError):
             return [*results, self._crashed()]

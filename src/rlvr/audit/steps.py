@@ -94,9 +94,33 @@ def _find_telling_form(audit: Audit, rows: Sequence[int]) -> None:
         if known and wrong is not None:
             gap = max(known, key=lambda score, wrong=wrong: abs(score - wrong)) - wrong  # type: ignore[misc]
             best = max(best, (abs(gap), form), key=lambda pair: pair[0])
-    if best[1] is not None:
-        profile.forms = [best[1], *profile.forms]
-        measure_all(profile, session, rows)
+    if best[1] is None:
+        return
+    before, marked = profile.levels[row], profile.forms[0]
+    profile.forms = [best[1], *profile.forms]
+    measure_all(profile, session, rows)
+    now = profile.levels[row]
+    if (
+        now.span > EPSILON
+        and before.right > EPSILON
+        and before.wrong >= max(before.right, now.right) - EPSILON
+    ):
+        _wrong_earns_all(audit, row, marked(profile.wrongs[row][0]), before.wrong)
+
+
+def _wrong_earns_all(audit: Audit, row: int, text: str, score: float) -> None:
+    audit.report(
+        "monotone_correct",
+        "wrong-earns-all",
+        f"a well-formed wrong answer earns all there is ({score:g}): being right adds nothing to it",
+        fix="let correctness add to the score of the form; a cap must lie above their sum",
+        severity="high",
+        row=row,
+        text=text,
+        result=Result("scores", (score,)),
+        full=score,
+        expected=f"less than {score:g}",
+    )
 
 
 def _find_with_other_column(audit: Audit, rows: Sequence[int]) -> None:
