@@ -133,6 +133,10 @@ class Case:
             return {}
         found, *_ = np.linalg.lstsq(table[keep], reward[keep], rcond=None)
         exact = np.allclose(table[keep] @ found, reward[keep], atol=2e-3)
+        never = (
+            np.abs(table[keep]).max(axis=0) < 1e-9
+        )  # never paid: its weight does not show, 1 is TRL's default
+        found = np.where(never, 1.0, found)
         return {name: float(w) for name, w in zip(names, found, strict=True)} if exact else {}
 
     @cached_property
@@ -262,7 +266,9 @@ def _few_trend(series: Series) -> Trend:
     change = float(series.values[-half:].mean() - series.values[:half].mean())
     if abs(change) < 0.04:
         return "flat"
-    return ("rising" if change > 0 else "falling") if abs(change) > 0.08 else "unknown"
+    if change > 0:
+        return "rising" if change > 0.08 else "unknown"
+    return "falling" if change < -0.2 else "unknown"
 
 
 def measure(what: str, estimate: Estimate) -> Measure:

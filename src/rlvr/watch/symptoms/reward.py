@@ -78,15 +78,18 @@ def _diverges(case: Case, reward: Series, check: Progress) -> Finding | None:
         return None
     few = len(watched) < 8
     together = _shared(reward, watched).change
-    still = _gains(together) and _stands(check, together, few=few)
+    still = not few and _gains(together) and _stands(check, together, few=few)
     apart = (
-        case.ceiling_known and reward.late.value - check.late.value > 0.25 and _stands(check, gained, few=few)
+        case.ceiling_known
+        and reward.late.value - check.late.value > (0.4 if few else 0.25)
+        and _stands(check, gained, few=few)
     )
     ahead = not few and _runs_ahead(together, check)
     if not (full or (falls and _gains(gained)) or still or apart or ahead):
         return None
     since = _departs(reward)
-    level: Level = "critical" if falls or gained.value > 0.25 else "warning"
+    nothing_right = full and check.late.value < 0.25
+    level: Level = "critical" if falls or nothing_right or gained.value > 0.25 else "warning"
     return Finding(
         name="reward-hacking",
         level=level,
@@ -435,8 +438,9 @@ def _crashed(series: Series, metric: str, label: str) -> Finding | None:
     if reached < 0.05 or len(rest) < 3:
         return None
     lowest = float(rest.smooth.min())
-    lost, deepest = best.minus(series.late), best.value - lowest
-    if lost.value >= CRASH * reached and lost.z > 5 and lost.value > 0.05:
+    late = series.window(len(series) - max(series.edge, 6), len(series)) if len(series) >= 16 else series.late
+    lost, deepest = best.minus(late), best.value - lowest
+    if lost.value >= CRASH * reached and lost.z > (5 if len(series) >= 50 else 6.5) and lost.value > 0.05:
         since = series.last_stretch(np.asarray(series.smooth < best.value - 0.5 * lost.value))
         return _crash_finding(series, metric, label, best.value, at, since, gone=lost.value / reached)
     if lost.value >= 0.25 * reached and lost.z > 6 and lost.value > 0.1:

@@ -223,8 +223,10 @@ def _gradient_spikes(case: Case, series: Series) -> tuple[Ints, Floats]:
 
 def _mostly_silent(case: Case) -> bool:
     """Whether most batches carry no signal, so that a gradient at all stands out and is no spike."""
-    share = case.series("zero_variance_share")
+    share, spread = case.series("zero_variance_share"), case.series("reward_std")
     found = case.completions
+    if spread is not None and float((spread.values < 1e-6).mean()) > 0.5:
+        return True
     if found is not None and np.isfinite(found.zero_variance).any():
         return float(np.nanmean(found.zero_variance)) > 0.8
     return share is not None and float(share.values.mean()) > 0.8
