@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rlvr.report.inputs import ReportInputs
     from rlvr.watch.ingest import Source
 
+COUNTED = ("step", "outcome", "tokens")
+"""Columns of a rollout that the page's curves need."""
+
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
 
@@ -172,10 +175,15 @@ def _history_rows(source: Source) -> list[dict[str, Any]]:
 
 
 def _rollouts(place: Path, missing: list[str]) -> list[dict[str, Any]]:
+    """Return every rollout by step, outcome and length, and whole where the page shows it: runs are long."""
+    from rlvr.report.samples import telling_steps
     from rlvr.train.rollouts import NAME, read_rollouts
 
     try:
-        rows = list(read_rollouts(place / NAME))
+        rows = [{name: row.get(name) for name in COUNTED} for row in read_rollouts(place / NAME)]
+        shown = set(telling_steps(row["step"] for row in rows))
+        whole = iter([row for row in read_rollouts(place / NAME) if row.get("step") in shown])
+        rows = [next(whole, row) if row["step"] in shown else row for row in rows]
     except (OSError, ValueError) as error:
         missing.append(f"{NAME} could not be read ({error}).")
         rows = []

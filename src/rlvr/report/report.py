@@ -204,8 +204,7 @@ def _rollouts(inputs: ReportInputs) -> list[dict[str, Any]]:
     """Return a few on-policy completions of the beginning, the middle and the end."""
     if not inputs.samples or not inputs.rollouts:
         return []
-    steps = sorted({row["step"] for row in inputs.rollouts if is_number(row.get("step"))})
-    chosen = sorted({steps[0], steps[len(steps) // 2], steps[-1]}) if steps else []
+    chosen = sampling.telling_steps(row.get("step") for row in inputs.rollouts)
     return [
         {"step": step, "rows": [_rollout(row) for row in _distinct(inputs.rollouts, step)]} for step in chosen
     ]

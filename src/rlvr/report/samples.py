@@ -7,7 +7,7 @@ template escapes the rest.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -78,6 +78,12 @@ def shown(found: Sequence[Pair], most: int = MOST) -> list[Pair]:
         kept += group[:part]
         room -= min(part, len(group))
     return sorted(kept, key=lambda pair: (KINDS.index(pair.kind), -abs(pair.difference)))
+
+
+def telling_steps(steps: Iterable[object]) -> list[int]:
+    """Return the first, the middle and the last of the steps that a run sampled at."""
+    known = sorted({step for step in steps if isinstance(step, int)})
+    return sorted({known[0], known[len(known) // 2], known[-1]}) if known else []
 
 
 def pass_at_k(results: Sequence[PromptResult], name: str, tone: int) -> Series:
