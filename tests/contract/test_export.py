@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlvr.cli import main
@@ -120,6 +120,7 @@ def test_several_devices_start_the_script_by_accelerate(workspace, tmp_path):
     assert (tmp_path / "out" / config["deepspeed_config"]["deepspeed_config_file"]).is_file()
 
 
+@settings(deadline=None)
 @given(
     st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none() | st.integers() | st.text()
 )

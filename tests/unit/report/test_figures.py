@@ -2,7 +2,7 @@ import math
 import xml.etree.ElementTree as xml
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlvr.report.figures import Band, Interval, Series, interval_chart, line_chart, short
@@ -11,6 +11,7 @@ NAMES = st.text(max_size=8).filter(lambda text: all(c.isprintable() for c in tex
 VALUES = st.floats(-1e9, 1e9) | st.sampled_from([math.nan, math.inf, 0.0, 1e-12])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(NAMES, st.lists(st.tuples(st.integers(0, 5000), VALUES), max_size=90)), max_size=3))
 def test_any_series_draws_well_formed_and_inside_its_frame(lines):
     drawing = line_chart(
