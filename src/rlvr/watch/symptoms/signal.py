@@ -12,7 +12,7 @@ from rlvr.watch.symptoms.case import Case, Verdict, clear, measure, needs, proof
 
 SILENT: Final = 0.5
 """Share of groups without reward variance from which a run is short of signal."""
-HOPELESS: Final = 0.3
+HOPELESS: Final = 0.35
 """Share of all-wrong groups that is a warning even when more groups are all right."""
 TAKEN: Final = 0.5
 """Share of completions from which one answer takes the batch."""
