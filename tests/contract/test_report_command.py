@@ -54,7 +54,10 @@ def test_a_whole_run(workspace, capsys):
     assert found["missing"] == []
     page = Path(found["report"])
     assert page == workspace / "runs" / "base-1" / "report.html"
-    assert "Kim" in page.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert "Kim" in text
+    assert "<code>task/runs/base-1</code>" in text
+    assert str(workspace) not in text
 
 
 def test_a_half_written_run_shows_what_can_be_shown(workspace, capsys):

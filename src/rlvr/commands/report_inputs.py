@@ -93,10 +93,17 @@ def gather(place: Path, chain: Chain | None, *, samples: bool = True) -> ReportI
         findings=_findings(source),
         missing=missing,
         samples=samples,
-        source=str(place),
+        source=_shown_place(place, chain),
         made_at=now(),
         version=__version__,
     )
+
+
+def _shown_place(place: Path, chain: Chain | None) -> str:
+    """Return where the run stands, without the folders above its workspace: a page travels."""
+    whole = place.absolute()
+    above = chain.base.parent if chain else whole.parent
+    return whole.relative_to(above).as_posix() if whole.is_relative_to(above) else whole.name
 
 
 def _before(chain: Chain | None, missing: list[str]) -> Any:
