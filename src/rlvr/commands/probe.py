@@ -204,12 +204,17 @@ def _print_zeros(record: ProbeRecord) -> None:
     out.print("  unpaid completions, to be read:")
     for one in found:
         reference = f"  (reference {_short(one['reference'], 40)})" if one["reference"] else ""
-        out.print(Text(f"    {_short(one['prompt'], 50)}  ->  {_short(one['completion'], 80)}{reference}"))
+        out.print(
+            Text(f"    {_short(one['prompt'], 60, tail=36)}  ->  {_short(one['completion'], 80)}{reference}")
+        )
 
 
-def _short(text: str, size: int) -> str:
+def _short(text: str, size: int, tail: int = 0) -> str:
+    """Return text on one line, cut in the middle so that its last ``tail`` characters stay: the question is there."""
     line = "".join(one if one.isprintable() else " " for one in " ".join(text.split()))
-    return repr(line if len(line) <= size else line[: size - 1] + "…")
+    if len(line) <= size:
+        return repr(line)
+    return repr(line[: size - tail - 1] + "…" + (line[-tail:] if tail else ""))
 
 
 def _print_causes(record: ProbeRecord) -> None:
