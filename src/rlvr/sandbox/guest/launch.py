@@ -69,8 +69,6 @@ def _preload(names: List[str], paths: List[str]) -> Dict[str, str]:
             importlib.import_module(name)
         except Exception as error:  # a package may raise anything when imported
             failed[name] = f"{type(error).__name__}: {error}"
-    if "numpy" in sys.modules:  # the judges count its asserts
-        importlib.import_module("numpy.testing")
     del sys.path[len(sys.path) - len(paths) :]
     return failed
 

@@ -40,6 +40,7 @@ class Layers:
         self.missing: Dict[str, str] = {name: _ASIDE for name in NAMES if name in without}
         self.ruleset = -1
         self.process_files = -1
+        self._own_numbers = False
         self._filter: Optional[kernel.Filter] = None
 
     def active(self, name: str) -> bool:
@@ -74,17 +75,20 @@ class Layers:
         if child:
             _wait_and_leave(child)
         kernel.die_with_parent()
+        self._own_numbers = True
         self._attempt("namespaces", lambda: kernel.set_host_name(b"sandbox"))
 
     def finish(self) -> None:
         """Put on what the zygote shares with its children, after the modules were preloaded, and prepare the rest."""
         self._attempt("namespaces", self._enter_root)
-        if self.process_files < 0 and not self.active("namespaces"):
+        if (
+            self.process_files < 0 and not self._own_numbers
+        ):  # /proc would show other processes by our numbers
             self.process_files = _open_process_files()
         os.chdir("/")
         self._attempt("setuid", _change_user)
         kernel.drop_capabilities()
-        if self.active("namespaces"):
+        if self._own_numbers:
             kernel.die_with_parent()  # again: a change of user takes it back
         kernel.set_dumpable(False)
         kernel.no_new_privileges()
