@@ -34,7 +34,7 @@ rung  layers                                    measured here
 A     namespaces, Landlock, seccomp             0 forged, 0 leaked, 0 harm, as root and nobody
 B     Landlock, seccomp (default containers)    0 forged, 0 leaked, 0 harm, as root and nobody
 C     namespaces, seccomp                       0 forged, 0 leaked, 0 harm, as root and nobody
-D     seccomp, another user                     not measured by the suite
+D     seccomp, another user                     0 forged, 0 harm; readable files leak
 E     resource limits only                      not a sandbox; only when asked for by name
 ====  ========================================  ================================================
 
