@@ -217,7 +217,7 @@ def _gradient_spikes(case: Case, series: Series) -> tuple[Ints, Floats]:
     spread = float(np.median(logs) - np.quantile(logs, 0.16))  # the lower side, which spikes do not widen
     heights = np.zeros(len(series))
     heights[positive] = values / level
-    limit = max(SPIKE, float(np.exp(5 * min(spread, 1.0))))
+    limit = max(SPIKE, min(3 * SPIKE, float(np.exp(5 * min(spread, 1.0)))))
     return np.flatnonzero(heights > limit), heights
 
 
