@@ -6,7 +6,6 @@ job at a time and holds one more, so that it never waits for the host.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import sys
@@ -125,6 +124,8 @@ class Pool:
 
     async def run_async(self, jobs: Iterable[Job]) -> list[JobResult]:
         """Run jobs without blocking the event loop."""
+        import asyncio  # not needed, and not fast to import, for all other uses
+
         return await asyncio.to_thread(self.run, list(jobs))
 
     def close(self) -> None:
