@@ -69,13 +69,19 @@ def facts_beside(path: Path) -> Facts:
         experts=has_experts(config, model),
         settings=settings,
         reward_names=tuple(str(r.get("name") or r.get("use") or "") for r in rewards),
-        reward_weights={
-            str(r.get("name") or r.get("use") or ""): float(r.get("weight") or 1.0) for r in rewards
-        },
+        reward_weights=_weights(rewards),
         pays_length=tuple(
             str(r.get("name") or r.get("use")) for r in rewards if "length" in str(r.get("use"))
         ),
         model=model,
+    )
+
+
+def _weights(rewards: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the weights when every reward states one; otherwise they are solved from the log."""
+    stated = {str(r.get("name") or r.get("use") or ""): r.get("weight") for r in rewards}
+    return (
+        {name: float(w) for name, w in stated.items() if w is not None} if None not in stated.values() else {}
     )
 
 
