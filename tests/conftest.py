@@ -13,7 +13,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
-def run_rlvr(*arguments: str, folder: Path, timeout: float = 280, **options) -> subprocess.CompletedProcess[str]:
+def run_rlvr(
+    *arguments: str, folder: Path, timeout: float = 280, **options
+) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "rlvr", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout, **options)

@@ -1,4 +1,4 @@
-"""Training that is killed or interrupted: the last checkpoint is whole, and a resumed run ends bit by bit the same."""
+"""Training that is killed or interrupted: the last checkpoint is whole; a resumed run ends bit by bit the same."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import run_rlvr
 
 pytestmark = [pytest.mark.tiny, pytest.mark.chaos]
@@ -35,7 +34,9 @@ def wait_for(condition, process: subprocess.Popen, seconds: float = 240) -> None
 
 def comparable_log(run: Path) -> list[dict]:
     rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in row.items() if name not in ("seconds", "step_time")} for row in rows]
+    return [
+        {name: value for name, value in row.items() if name not in ("seconds", "step_time")} for row in rows
+    ]
 
 
 def assert_same_run(one: Path, other: Path) -> None:

@@ -132,7 +132,9 @@ def test_interrupt_exits_130(workspace: Path):
         "from rlvr.cli import main\n"
         "sys.exit(main(['check']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=workspace, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=workspace, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
     assert signal.SIGINT == 2

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import run_rlvr
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

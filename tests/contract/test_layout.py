@@ -52,14 +52,17 @@ def test_heavy_libraries_are_imported_only_in_their_places(path: Path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["check", "--help"], ["status", "--help"], ["audit", "--help"], ["plan", "--help"]]
+    "arguments",
+    [["--help"], ["check", "--help"], ["status", "--help"], ["audit", "--help"], ["plan", "--help"]],
 )
 def test_light_commands_load_nothing_heavy(arguments: list[str]):
     code = (
         "import sys; from rlvr.cli import main; main(sys.argv[1:]); "
         f"print(sorted(set(sys.modules) & {HEAVY | {'datasets', 'pandas', 'matplotlib'}!r}))"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # one program a line
+# one program a line
 """Other interpreters, and packages warmed before the first job."""
 
 import subprocess

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # one program a line
+# one program a line
 """Calls and programs: every status, and no false refusal."""
 
 import pytest

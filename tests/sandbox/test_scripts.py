@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # one program a line
+# one program a line
 """Tests that are Python source: asserts, check functions, unittest, pytest-style; the judge keeps the verdict."""
 
 import pytest

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import run_rlvr
 
 pytestmark = pytest.mark.tiny
@@ -42,7 +41,9 @@ def test_every_rollout_and_log_row_is_kept(demo_run):
     rows = list(read_rollouts(run / NAME))
     assert len(rows) == 150 * 64
     assert {row["step"] for row in rows} == set(range(150))
-    assert {"prompt", "completion", "correct", "well_formed", "advantage", "outcome", "tokens"} <= set(rows[0])
+    assert {"prompt", "completion", "correct", "well_formed", "advantage", "outcome", "tokens"} <= set(
+        rows[0]
+    )
     logs = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     assert logs[-1]["step"] == 150
     assert logs[-1]["rlvr/right_share"] > logs[0]["rlvr/right_share"]
@@ -61,15 +62,30 @@ def test_group_statistics_agree_with_the_rollouts(demo_run):
 CHANGES = {
     "admit: signal": (lambda w: replace(w / "rlvr.yaml", "signal: answer", "signal: preference"), "admit"),
     "audit: record gone": (lambda w: (w / "gates/audit.json").unlink(), "audit"),
-    "audit: record edited": (lambda w: replace(w / "gates/audit.json", '"passed": true', '"passed": false'), "audit"),
-    "reward: argument": (lambda w: replace(w / "rlvr.yaml", "{layout: answer}", "{layout: 'think? answer'}"), "audit"),
+    "audit: record edited": (
+        lambda w: replace(w / "gates/audit.json", '"passed": true', '"passed": false'),
+        "audit",
+    ),
+    "reward: argument": (
+        lambda w: replace(w / "rlvr.yaml", "{layout: answer}", "{layout: 'think? answer'}"),
+        "audit",
+    ),
     "reward: weight": (lambda w: replace(w / "rlvr.yaml", "name: well_formed", "weight: 0.4"), "audit"),
     "data: one row": (lambda w: replace(w / "prompts.jsonl", '"sort ', '"Sort '), "audit"),
     "probe: record gone": (lambda w: (w / "gates/probe.json").unlink(), "probe"),
-    "sampling": (lambda w: replace(w / "rlvr.yaml", "max_completion_length: 16", "max_completion_length: 24"), "probe"),
-    "model": (lambda w: replace(w / "model/config.json", '"rms_norm_eps": 1e-06', '"rms_norm_eps": 2e-06'), "probe"),
+    "sampling": (
+        lambda w: replace(w / "rlvr.yaml", "max_completion_length: 16", "max_completion_length: 24"),
+        "probe",
+    ),
+    "model": (
+        lambda w: replace(w / "model/config.json", '"rms_norm_eps": 1e-06', '"rms_norm_eps": 2e-06'),
+        "probe",
+    ),
     "inspect: record gone": (lambda w: (w / "gates/inspect.json").unlink(), "inspect"),
-    "inspect: record half written": (lambda w: (w / "gates/inspect.json").write_text('{"kind": "Att'), "inspect"),
+    "inspect: record half written": (
+        lambda w: (w / "gates/inspect.json").write_text('{"kind": "Att'),
+        "inspect",
+    ),
     "inspect: a label": (lambda w: replace(w / "gates/inspect/labels.jsonl", '"pass"', '"fail"'), "inspect"),
     "plan: record gone": (lambda w: (w / "gates/plan.json").unlink(), "plan"),
     "plan: learning rate": (lambda w: replace(w / "rlvr.yaml", "value: 1e-3", "value: 2e-3"), "plan"),

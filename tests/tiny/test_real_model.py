@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.conftest import run_rlvr
 
 from rlvr.errors import InfrastructureError
-from tests.conftest import run_rlvr
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

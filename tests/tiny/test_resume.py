@@ -48,10 +48,15 @@ def test_resume_between_a_generation_and_its_last_update(demo_workspace: Path, t
     shutil.rmtree(broken / "model")
     result = train(dataclasses.replace(job(demo_workspace, broken, **OFF_POLICY), resume=True))
     assert result.steps == 12
-    assert (whole / "model/model.safetensors").read_bytes() == (broken / "model/model.safetensors").read_bytes()
+    assert (whole / "model/model.safetensors").read_bytes() == (
+        broken / "model/model.safetensors"
+    ).read_bytes()
     assert list(read_rollouts(whole / NAME)) == list(read_rollouts(broken / NAME))
     logs = [
-        [{k: v for k, v in row.items() if k not in ("seconds", "step_time")} for row in read_objects(run / "log.jsonl")]
+        [
+            {k: v for k, v in row.items() if k not in ("seconds", "step_time")}
+            for row in read_objects(run / "log.jsonl")
+        ]
         for run in (whole, broken)
     ]
     assert logs[0] == logs[1]

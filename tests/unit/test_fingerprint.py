@@ -37,7 +37,11 @@ def base(tmp_path: Path) -> Path:
 
 def test_comments_formatting_and_docstrings_do_not_count(base: Path):
     before = reward_fingerprint(config(), base)
-    mended = REWARD.replace("  # a comment", "").replace("Pay equal answers.", "Other words.").replace("\n\n", "\n\n\n")
+    mended = (
+        REWARD.replace("  # a comment", "")
+        .replace("Pay equal answers.", "Other words.")
+        .replace("\n\n", "\n\n\n")
+    )
     (base / "reward.py").write_text(mended)
     assert reward_fingerprint(config(), base) == before
 
@@ -55,7 +59,9 @@ def test_code_and_local_imports_count(base: Path, change):
     assert reward_fingerprint(config(), base) != before
 
 
-@pytest.mark.parametrize("other", [{"arguments": {"k": 1}}, {"weight": 2.0}, {"cut": 0.5}, {"role": "format"}])
+@pytest.mark.parametrize(
+    "other", [{"arguments": {"k": 1}}, {"weight": 2.0}, {"cut": 0.5}, {"role": "format"}]
+)
 def test_arguments_weight_role_and_cut_count(base: Path, other: dict):
     assert reward_fingerprint(config(), base) != reward_fingerprint(config(**other), base)
 

@@ -50,7 +50,9 @@ def test_staleness_table(part: str):
             assert part in gate.why
 
 
-@pytest.mark.parametrize(("share", "state"), [(0.0, "passed"), (0.1, "passed"), (0.11, "stale"), (1.0, "stale")])
+@pytest.mark.parametrize(
+    ("share", "state"), [(0.0, "passed"), (0.1, "passed"), (0.11, "stale"), (1.0, "stale")]
+)
 def test_inspection_stands_while_at_most_a_tenth_of_the_rows_changed(share: float, state: str):
     now = NOW.model_copy(update={"data": "changed"})
     assert states(evaluate(passed(), now, changed_rows=share))["inspect"] == state

@@ -29,7 +29,9 @@ def test_missing_record_is_none(tmp_path: Path):
     assert read_record(tmp_path / "a.json", Record) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "Record"}', '{"kind":"Record","checksum":"x","record":{}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"kind": "Record"}', '{"kind":"Record","checksum":"x","record":{}}']
+)
 def test_damaged_record_is_named_not_a_traceback(tmp_path: Path, text: str):
     path = tmp_path / "a.json"
     path.write_text(text)

@@ -152,7 +152,8 @@ class ProbeGate(Section):
     rollouts: int = Field(default=8, ge=1, description="completions a prompt at the training temperature")
     rollout_prompts: int = Field(default=64, ge=1, description="prompts sampled at the training temperature")
     decide_by: Literal["both", "low", "training"] = Field(
-        default="both", description="temperature whose success must show support; signal is the training one's"
+        default="both",
+        description="temperature whose success must show support; signal is the training one's",
     )
     waive: Reason | None = None
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # one program a line
+# one program a line
 """Hostile programs, by what they are after. ``@NAME@`` is replaced by a path, number or name of the test's own."""
 
 from __future__ import annotations

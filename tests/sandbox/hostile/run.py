@@ -1,4 +1,4 @@
-# ruff: noqa: E501, I001  # one script a line; the programs lie beside this file
+# ruff: noqa: I001  # one script a line; the programs lie beside this file
 """Run the hostile programs in a process of their own and print, as JSON, what they achieved.
 
 Usage: ``python run.py RUNG KIND[,KIND] [quick]``. A process apart, so that it can be another user's, be killed by an
