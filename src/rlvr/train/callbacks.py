@@ -45,7 +45,7 @@ class LogWriter(TrainerCallback):  # type: ignore[misc]  # transformers is untyp
         """Write one row."""
         if not state.is_world_process_zero or not logs or "train_runtime" in logs:
             return
-        numbers = {name: value for name, value in logs.items() if _is_number(value)}
+        numbers = {name: _plain(value) for name, value in logs.items() if isinstance(value, int | float)}
         row = {"step": state.global_step, **numbers, "seconds": round(time.monotonic() - self._start, 3)}
         append_lines(self.path, [row])
 
@@ -187,6 +187,11 @@ class StopOnSignal(TrainerCallback):  # type: ignore[misc]
         if self.received is not None:
             control.should_save = True
             control.should_training_stop = True
+
+
+def _plain(value: float) -> float | str:
+    # JSON knows no NaN and no infinity, and a gradient that became one must not vanish from the log.
+    return value if math.isfinite(value) else str(value)
 
 
 def _is_number(value: Any) -> bool:
