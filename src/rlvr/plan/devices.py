@@ -6,6 +6,7 @@ throughput come from the makers' data sheets; they are used for estimates of tim
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from rlvr.errors import UsageError, did_you_mean
+from rlvr.errors import UsageError
 
 MIB = 1024**2
 GIB = 1024**3
@@ -124,13 +125,16 @@ def _by_name(name: str, text: str) -> Device:
 
 def _unknown(text: str) -> UsageError:
     names = [device.name for device in DEVICES.values()]
-    hint = did_you_mean(text.split("x")[-1].upper(), names)
+    count, _, name = text.strip().rpartition("x")
+    nearest = difflib.get_close_matches(name.upper(), names, n=1, cutoff=0.6)
+    number = count if count.isdigit() and 1 <= int(count) <= MAX_DEVICES else "1"
+    hint = f"did you mean {nearest[0]!r}?" if nearest else ""
     return UsageError(
         "plan.unknown-device",
         f"no device {text!r} is known. {hint}".rstrip(),
         where="--device",
         expected="COUNTxNAME with one of " + ", ".join(names) + ", or a size such as 2x48GB, or cpu",
-        fix="rlvr plan --device 1xH100",
+        fix=f"rlvr plan --device {number}x{nearest[0] if nearest else 'H100'}",
     )
 
 

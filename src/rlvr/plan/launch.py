@@ -47,7 +47,7 @@ def plain_trl(plan: PlanRecord) -> Launch:
         name="trl",
         commands=[f"trl grpo --config {FOLDER}/grpo.yaml"],
         files={f"{FOLDER}/grpo.yaml": grpo_yaml(plan)},
-        note="plain TRL without gates; add dataset_name and reward_funcs, or use `rlvr export`",
+        note="plain TRL without gates; add dataset_name and reward_funcs, or use `rlvr export handover`",
     )
 
 

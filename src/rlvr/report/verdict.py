@@ -181,7 +181,7 @@ def _next(word: Word, manifest: Manifest | None) -> str:
         return f"rlvr inspect --run {name}"
     if word in ("no change shown", "worse"):
         return f"rlvr watch {name}"
-    return "rlvr export" if word == "improved" else ""
+    return "rlvr export handover" if word == "improved" else ""
 
 
 def compared_differently(before: Evaluation, after: Evaluation) -> list[str]:
