@@ -54,6 +54,38 @@ def test_override_needs_a_reason(tmp_path: Path):
         read(tmp_path, GOOD + "recipe:\n  overrides:\n    learning_rate: {value: 1e-6}\n")
 
 
+WAITING = 'recipe: {overrides: {learning_rate: {value: 1e-3, why: "%s", before_base_run: true}}}'
+OTHER = 'recipe: {overrides: {max_grad_norm: {value: 0.5, why: "%s"}}}'
+REASON = "at least 8 characters of reason"
+
+
+@pytest.mark.parametrize(
+    ("added", "fix"),
+    [
+        ("learning_rate: 1e-3", WAITING % REASON),
+        ("lr: 1e-3", WAITING % REASON),
+        ("recipe: {learning_rate: 1e-3}", WAITING % REASON),
+        ("recipe: {learning_rat: 1e-3}", WAITING % REASON),
+        ("recipe: {overrides: {learning_rate: 1e-3}}", WAITING % REASON),
+        ("recipe: {overrides: {learning_rate: {value: 1e-3}}}", WAITING % REASON),
+        ("recipe: {overrides: {learning_rate: {value: 1e-3, why: short}}}", WAITING % REASON),
+        ("recipe: {max_grad_norm: 0.5}", OTHER % REASON),
+        ("overrides: {max_grad_norm: {value: 0.5, why: spikes were seen}}", OTHER % "spikes were seen"),
+    ],
+)
+def test_a_misplaced_override_is_written_out_whole_and_the_line_is_accepted(tmp_path: Path, added, fix):
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, GOOD + added + "\n")
+    assert caught.value.fix == fix
+    assert read(tmp_path, GOOD + fix + "\n").recipe.overrides
+
+
+def test_a_field_that_stands_elsewhere_is_sent_there(tmp_path: Path):
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, GOOD + "temperature: 0.5\n")
+    assert caught.value.fix.startswith("set sampling.temperature")
+
+
 def test_inspection_cannot_be_waived(tmp_path: Path):
     with pytest.raises(ConfigError, match="nothing trains unread"):
         read(tmp_path, GOOD + "gates:\n  inspect: {waive: we are in a hurry}\n")

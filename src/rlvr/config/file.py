@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from rlvr.config.overrides import override_fix
 from rlvr.config.schema import Config
 from rlvr.errors import ConfigError, did_you_mean
 
@@ -86,21 +87,33 @@ def _one(path: Path, document: Any, detail: Mapping[str, Any]) -> ConfigError:
     key = ".".join(str(part) for part in location)
     if detail["type"] == "extra_forbidden":
         known = _known_keys(location[:-1])
+        near = did_you_mean(str(location[-1]), known)
         return ConfigError(
             "config.unknown-key",
             f"unknown key {key!r}",
             where=where,
             expected=f"one of {', '.join(known)}" if known else "no such key here",
-            fix=did_you_mean(str(location[-1]), known) or "remove the key",
+            fix=near or override_fix(location, detail, document) or "remove the key",
         )
     if detail["type"] == "missing":
         return ConfigError(
-            "config.missing-key", f"{key!r} is missing", where=where, expected=f"a value for {key}"
+            "config.missing-key",
+            f"{key!r} is missing",
+            where=where,
+            expected=f"a value for {key}",
+            fix=override_fix(location, detail, document),
         )
-    message = str(detail["msg"]).removeprefix("Value error, ")
+    message = _message(detail)
     value = detail.get("input")
     shown = f" {value!r}" if isinstance(value, str | int | float | bool) else ""
-    return ConfigError("config.value", f"{key}{shown}: {message}", where=where, fix=_choice_hint(detail))
+    fix = _choice_hint(detail) or override_fix(location, detail, document)
+    return ConfigError("config.value", f"{key}{shown}: {message}", where=where, fix=fix)
+
+
+def _message(detail: Mapping[str, Any]) -> str:
+    if detail["type"] in ("model_type", "model_attributes_type"):
+        return "a value alone, where a mapping of keys and values belongs"
+    return str(detail["msg"]).removeprefix("Value error, ")
 
 
 def _choice_hint(detail: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from rlvr.config.overrides import override_example
 from rlvr.errors import ConfigError, GateRefused
 from rlvr.plan.batch import MIN_GENERATIONS
 from rlvr.plan.inputs import Override
@@ -140,7 +141,7 @@ def check_override(name: str, override: Override, schema: ConfigSchema, runs: tu
         GateRefused: Learning rate or beta without an inspected, stable base run.
     """
     where = f"{WHERE}.{name}"
-    check_name(name, schema, where)
+    check_name(name, schema, where, override.value)
     check_value(schema.fields[name], override.value, where)
     if not override.why.strip():
         raise ConfigError(
@@ -148,7 +149,7 @@ def check_override(name: str, override: Override, schema: ConfigSchema, runs: tu
             f"{name} = {override.value!r} has no reason",
             where=where,
             expected="a why, which goes into the manifest and the report",
-            fix=f"{name}: {{value: {override.value!r}, why: ...}}",
+            fix=override_example(name, override.value, "", override.after),
         )
     if name == "num_generations":
         check_generations(override.value, where)
@@ -156,8 +157,8 @@ def check_override(name: str, override: Override, schema: ConfigSchema, runs: tu
         check_base_run(name, override, runs, where)
 
 
-def check_name(name: str, schema: ConfigSchema, where: str) -> None:
-    """Refuse a field that is unknown, deprecated, owned by a variant, or set elsewhere."""
+def check_name(name: str, schema: ConfigSchema, where: str, value: Any = "...") -> None:
+    """Refuse a field that is unknown, deprecated, owned by a variant, or set elsewhere; ``value`` is for the example."""
     if name in OWNED_FIELDS:
         owners = [variant.name for variant in VARIANTS.values() if name in variant.settings]
         raise ConfigError(
@@ -177,26 +178,27 @@ def check_name(name: str, schema: ConfigSchema, where: str) -> None:
             fix=ELSEWHERE[name],
         )
     if name in SUCCESSORS and (name not in schema.fields or SUCCESSORS[name][1].startswith("deprecated")):
-        raise _renamed(name, where)
+        raise _renamed(name, where, value)
     if name not in schema.fields or name.startswith("_"):
         hint = schema.nearest(name)
+        near = hint.partition("'")[2].partition("'")[0]
         raise ConfigError(
             "plan.unknown-field",
             f"GRPOConfig of TRL {schema.trl} has no field {name!r}. {hint}".rstrip(),
             where=where,
             expected="a field of GRPOConfig",
-            fix=hint or "see `rlvr plan --fields`",
+            fix=override_example(near, value) if near else "see `rlvr plan --fields`",
         )
 
 
-def _renamed(name: str, where: str) -> ConfigError:
+def _renamed(name: str, where: str, value: Any) -> ConfigError:
     successor, why = SUCCESSORS[name]
     return ConfigError(
         "plan.renamed-field",
         f"{name} is not a field any more: {why}" if not successor else f"{name} is now {successor}: {why}",
         where=where,
         expected=successor or "no such field",
-        fix=f"write {successor}" if successor else f"remove {name}",
+        fix=override_example(successor, value) if successor else f"remove {name}",
     )
 
 
@@ -207,8 +209,8 @@ def check_value(spec: FieldSpec, value: Any, where: str) -> None:
             "plan.wrong-type",
             f"{spec.name} is {value!r}, a {type(value).__name__}",
             where=where,
-            expected=f"{spec.expected()} ({spec.annotation})",
-            fix=f"write {spec.name} as {spec.expected()}",
+            expected=spec.expected(),
+            fix=override_example(spec.name, spec.sample()),
         )
     if spec.allowed and isinstance(value, str) and value not in spec.allowed:
         raise _not_allowed(spec, value, where)
@@ -272,8 +274,8 @@ def check_base_run(name: str, override: Override, runs: tuple[str, ...], where: 
         where=where,
         expected="after: RUN, a base run of at least 50 optimizer steps and 8 logged rows without a critical "
         "symptom, with 20 of its own completions read",
-        fix="train the base recipe and read it (`rlvr inspect --run RUN`), or say before_base_run: true with the "
-        "reason, which then stands in red in the report",
+        fix="train the base recipe and read it (`rlvr inspect --run RUN`); or, in red in the report, "
+        + override_example(name, override.value, override.why),
     )
 
 

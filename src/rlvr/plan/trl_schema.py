@@ -34,6 +34,21 @@ HELP_FIELDS = ("vllm_mode", "vllm_model_impl")
 NOT_A_CHOICE = ("output_dir", "report_to", "debug", "optim_target_modules", "include_num_input_tokens_seen")
 
 
+WORDS = {
+    "float": "a number, such as 1e-3",
+    "int": "a whole number, such as 8",
+    "bool": "true or false",
+    "str": "text",
+    "list": "a list",
+    "dict": "a mapping of keys and values",
+    "none": "null",
+}
+"""Kind to the words that a message uses."""
+
+SAMPLES: dict[str, Any] = {"float": 1e-3, "int": 8, "bool": True, "list": [], "dict": {}, "str": "text"}
+"""Kind to a value for an example."""
+
+
 class Missing:
     """Default of a field that has none, or one that is computed when the program runs."""
 
@@ -75,7 +90,19 @@ class FieldSpec:
         """Say what is accepted, for a message."""
         if self.allowed:
             return "one of " + ", ".join(self.allowed)
-        return " or ".join(sorted(self.kinds))
+        return " or ".join(WORDS[kind] for kind in WORDS if self._takes(kind)) or "a value of another type"
+
+    def sample(self) -> Any:
+        """Return a value that is accepted, for an example: the default where it is plain."""
+        if self.default is not MISSING and self.default is not None and self.accepts(self.default):
+            return self.default
+        if self.allowed:
+            return self.allowed[0]
+        return next((value for kind, value in SAMPLES.items() if kind in self.kinds), "...")
+
+    def _takes(self, kind: str) -> bool:
+        """Whether a kind is to be named; a whole number is named only where no other number goes."""
+        return kind in self.kinds and not (kind == "int" and "float" in self.kinds)
 
 
 @dataclass(frozen=True)

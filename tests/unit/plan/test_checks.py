@@ -74,6 +74,16 @@ def test_reason_is_needed(why):
     assert refused("max_grad_norm", 0.5, why).code == "plan.override-without-why"
 
 
+def test_a_value_of_another_type_is_told_in_words():
+    assert refused("learning_rate", "fast").expected == "a number, such as 1e-3"
+    assert refused("max_steps", True).expected == "a whole number, such as 8"
+
+
+def test_a_moved_rate_is_told_where_to_say_so():
+    line = 'recipe: {overrides: {learning_rate: {value: 1e-3, why: "a reason", before_base_run: true}}}'
+    assert refused("learning_rate", 1e-3).fix.endswith(line)
+
+
 @pytest.mark.parametrize("name", ["learning_rate", "beta"])
 def test_rate_and_beta_wait_for_a_base_run(name):
     error = refused(name, 1e-5)
