@@ -109,13 +109,24 @@ def _kl(case: Case) -> Answer | None:
 
 def _scale(case: Case) -> Answer | None:
     reward = case.series("reward")
-    if reward is None or float(reward.values.max()) <= 1.0 or len(case.weights) < 2:
+    names = list(case.weights or case.facts.reward_names or case.history.components)
+    if reward is None or float(reward.values.max()) <= 1.0 or len(names) < 2:
         return None
-    parts = " + ".join(f"{weight:.2g} × {name}" for name, weight in case.weights.items())
+    known = [f"{case.shown_weights[n]:.2g} × {n}" if n in case.shown_weights else n for n in names]
+    hidden = len(names) - len(case.shown_weights)
+    what = (
+        f"It is a weighted sum ({' + '.join(known)})"
+        if not hidden
+        else f"It is summed over {', '.join(known)}"
+    )
+    tail = (
+        f", full at {case.ceiling:.2g}"
+        if not hidden
+        else "; weights that are not shown stand nowhere in the log"
+    )
     return Answer(
         question="Why is the reward above 1?",
-        answer=f"It is a weighted sum ({parts}), full at {case.ceiling:.2g}; accuracy is the correctness component "
-        f"alone.",
+        answer=f"{what}{tail}; accuracy is the correctness component alone.",
     )
 
 

@@ -390,8 +390,9 @@ class CompletionsBuilder:
         weighted = [np.nan_to_num(v) * self._weights.get(name, 1.0) for name, v in components.items()]
         scored = np.any([np.isfinite(v) for v in components.values()], axis=0)
         total: Floats = np.where(scored, np.sum(weighted, axis=0), np.nan)
-        unknown = len(components) > 1 and not self._weights
-        return total, "weights of the reward functions are unknown: each was counted once" if unknown else ""
+        unknown = [name for name in components if name not in self._weights] if len(components) > 1 else []
+        named = f"weights of {', '.join(unknown)} are unknown: each was counted once" if unknown else ""
+        return total, named
 
 
 def _first(row: Mapping[str, Any], keys: Sequence[str]) -> Any:

@@ -70,11 +70,13 @@ class Series:
         steps: Step of each.
         values: The values, all finite.
         widen: Factor on every standard error; above 1 when the run is looked at repeatedly.
+        unit: What one value stands for: ``rows`` of a log, or ``steps`` where completions were counted.
     """
 
     steps: Floats
     values: Floats
     widen: float = 1.0
+    unit: str = "rows"
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -179,7 +181,7 @@ class Series:
 
     def after(self, index: int) -> Series:
         """Return the rows from ``index`` on."""
-        return Series(self.steps[index:], self.values[index:], self.widen)
+        return Series(self.steps[index:], self.values[index:], self.widen, self.unit)
 
 
 def moving_average(values: Floats, width: int) -> Floats:

@@ -345,6 +345,62 @@ def test_a_run_folder_of_ours_with_completions(tmp_path: Path) -> None:
     assert source.facts.settings == {"beta": 0.0}
 
 
+def run_of_two_rewards(place: Path, settings: dict, rewards: list[dict]) -> Path:
+    """Ten steps of two groups: correct and tags cancel in the first when both count once; the second is all wrong."""
+    scores = [[(1.0, 0.0), (0.0, 1.0)] * 4, [(0.0, 1.0)] * 8]
+    texts = [
+        {"step": s, "group": g, "prompt": f"p{g}", "completion": f"answer {i}", "correct": c, "tags": t,
+         "advantage": 0.1, "outcome": "right" if c else "wrong", "tokens": 3, "truncated": False}
+        for s in range(10) for g, group in enumerate(scores) for i, (c, t) in enumerate(group)
+    ]  # fmt: skip
+    body = "".join(json.dumps(row) + "\n" for row in texts)
+    (place / "completions.jsonl.gz").write_bytes(gzip.compress(body.encode()))
+    rows = [
+        {"step": s, "reward": 1.0 * (0.3 + 0.01 * s) + 0.2 * (0.7 + 0.02 * (s % 3)),
+         "rewards/correct/mean": 0.3 + 0.01 * s, "rewards/tags/mean": 0.7 + 0.02 * (s % 3)}
+        for s in range(1, 11)
+    ]  # fmt: skip
+    (place / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "manifest.json").write_text(json.dumps({"record": {"settings": settings, "rewards": rewards}}))
+    return place
+
+
+UNNAMED = [
+    {"use": "reward.py:correct", "name": None, "weight": None},
+    {"use": "tags", "name": None, "weight": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rewards"),
+    [
+        ({"reward_weights": {"value": [1.0, 0.2]}}, UNNAMED),
+        ({}, [UNNAMED[0] | {"weight": 1.0}, UNNAMED[1] | {"weight": 0.2}]),
+        ({}, UNNAMED),  # solved from the log
+        ({}, []),
+    ],
+)
+def test_groups_are_counted_by_the_weighted_total(
+    tmp_path: Path, settings: dict, rewards: list[dict]
+) -> None:
+    source = read_source(run_of_two_rewards(tmp_path, settings, rewards))
+    found = source.completions
+    assert found is not None
+    assert set(found.components) == {"correct", "tags"}
+    assert sorted(set(found.rewards.tolist())) == pytest.approx([0.2, 1.0])
+    assert found.zero_variance.mean() == 0.5
+    assert found.remarks == ()
+
+
+def test_a_reward_without_its_column_does_not_leave_the_others_alone(tmp_path: Path) -> None:
+    rewards = [{"name": "renamed", "weight": 1.0}, {"name": "tags", "weight": 0.2}]
+    place = run_of_two_rewards(tmp_path, {}, rewards)
+    found = read_source(place).completions
+    assert found is not None
+    assert set(found.components) == {"correct", "tags"}
+    assert found.remarks == ("weights of correct are unknown: each was counted once",)
+
+
 def test_a_file_of_completions_alone(tmp_path: Path) -> None:
     import pyarrow
     import pyarrow.parquet

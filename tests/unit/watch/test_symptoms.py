@@ -308,3 +308,22 @@ def test_the_simulation_is_the_same_for_the_same_seed() -> None:
     setting = Setting(steps=20, keep=True)
     assert simulate(setting, 7).rows == simulate(setting, 7).rows
     assert simulate(setting, 7).rows != simulate(setting, 8).rows
+
+
+def scale_answer(facts: Facts, tags: list[float]) -> str:
+    rows = [
+        {"step": s, "reward": 0.9 + 0.02 * (s % 5) + 0.2 * tags[s], "rewards/correct/mean": 0.9 + 0.02 * (s % 5),
+         "rewards/tags/mean": tags[s]}
+        for s in range(20)
+    ]  # fmt: skip
+    answers = judge_history(history_from_rows(rows), None, facts).answers
+    return next(a.answer for a in answers if a.question == "Why is the reward above 1?")
+
+
+def test_weights_are_named_where_they_are_known_and_nowhere_else() -> None:
+    varied = [0.8 + 0.05 * (s % 3) for s in range(20)]
+    together = [0.9 + 0.02 * (s % 5) for s in range(20)]
+    stated = Facts(reward_weights={"correct": 1.0, "tags": 0.2})
+    assert "1 × correct + 0.2 × tags" in scale_answer(stated, together)
+    assert "1 × correct + 0.2 × tags" in scale_answer(Facts(), varied)
+    assert "×" not in scale_answer(Facts(), together)  # 1 and 0.2, or 0.6 and 0.6: the log cannot tell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ from typing import Any, Final
 from rlvr.errors import DataError
 from rlvr.watch.completions import Completions, completions_from_rows
 from rlvr.watch.facts import Facts, has_experts
-from rlvr.watch.history import history_from_rows
+from rlvr.watch.history import History, history_from_rows, number
 from rlvr.watch.ingest.source import Row, Rows, Source, refuse_empty, rows_of, split
+from rlvr.watch.symptoms.case import Case
 
 _STATE: Final = "trainer_state.json"
 _ROLLOUTS: Final = (
@@ -41,7 +43,7 @@ def read_folder(folder: Path, *, run: str | None, completions: Path | None) -> S
     facts = facts_beside(folder)
     rows, path, remarks = _log_in(folder, run)
     history, inline = split(rows.rows, run=run if rows.format != "TensorBoard" else None)
-    texts = read_completions(completions or folder, facts)
+    texts = read_completions(completions or folder, with_solved_weights(facts, history))
     kind = "run folder" if (folder / "log.jsonl").is_file() else rows.format
     source = Source(history, texts or inline, facts, kind, str(path), (*remarks, *rows.remarks))
     return refuse_empty(source)
@@ -52,9 +54,18 @@ def read_completions(place: Path, facts: Facts) -> Completions | None:
     weights = dict(facts.reward_weights) or None
     rewards = [name for name in facts.reward_names if name]
     found = completions_from_rows(_rollout_rows(place), rewards=rewards, weights=weights)
-    if found is None or found.components or not rewards:
+    if found is None or set(rewards) <= set(found.components):
         return found
+    # A total without one of its rewards says nothing of the groups: better every column that may be a reward.
     return completions_from_rows(_rollout_rows(place), weights=weights)
+
+
+def with_solved_weights(facts: Facts, history: History) -> Facts:
+    """Return the facts with the weights that the log shows, where nothing beside it states them."""
+    if facts.reward_weights:
+        return facts
+    solved = {name: round(weight, 4) for name, weight in Case(history, None, facts).weights.items()}
+    return dataclasses.replace(facts, reward_weights=solved)
 
 
 def facts_beside(path: Path) -> Facts:
@@ -68,21 +79,29 @@ def facts_beside(path: Path) -> Facts:
     return Facts(
         experts=has_experts(config, model),
         settings=settings,
-        reward_names=tuple(str(r.get("name") or r.get("use") or "") for r in rewards),
-        reward_weights=_weights(rewards),
-        pays_length=tuple(
-            str(r.get("name") or r.get("use")) for r in rewards if "length" in str(r.get("use"))
-        ),
+        reward_names=tuple(_reward_name(r) for r in rewards),
+        reward_weights=_weights(rewards, settings.get("reward_weights")),
+        pays_length=tuple(_reward_name(r) for r in rewards if "length" in str(r.get("use"))),
         model=model,
     )
 
 
-def _weights(rewards: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the weights when every reward states one; otherwise they are solved from the log."""
-    stated = {str(r.get("name") or r.get("use") or ""): r.get("weight") for r in rewards}
-    return (
-        {name: float(w) for name, w in stated.items() if w is not None} if None not in stated.values() else {}
-    )
+def _reward_name(reward: Mapping[str, Any]) -> str:
+    """Return the name that a reward's column has: its own, else what stands after the file's name."""
+    return str(reward.get("name") or str(reward.get("use") or "").rpartition(":")[2])
+
+
+def _weights(rewards: Sequence[Mapping[str, Any]], trained: Any) -> dict[str, float]:
+    """Return the weights that the trainer had, else those that every reward states; otherwise none."""
+    names = [_reward_name(reward) for reward in rewards]
+    stated = [reward.get("weight") for reward in rewards]
+    for weights in (trained, stated):
+        if isinstance(weights, Sequence) and len(weights) == len(names):
+            found = [number(weight) for weight in weights if weight is not None]
+            known = [weight for weight in found if weight is not None]
+            if len(known) == len(names):
+                return dict(zip(names, known, strict=True))
+    return {}
 
 
 def _log_in(folder: Path, run: str | None) -> tuple[Rows, Path, list[str]]:

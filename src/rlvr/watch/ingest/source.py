@@ -75,7 +75,8 @@ def read_source(path: Path, *, run: str | None = None, completions: Path | None 
     rows = rows_of(path)
     history, found = split(rows.rows, run=run)
     facts = folders.facts_beside(path)
-    extra = folders.read_completions(completions, facts) if completions else None
+    solved = folders.with_solved_weights(facts, history)
+    extra = folders.read_completions(completions, solved) if completions else None
     source = Source(history, extra or found, facts, rows.format, str(path), tuple(rows.remarks))
     return refuse_empty(source)
 

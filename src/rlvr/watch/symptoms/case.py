@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
@@ -131,13 +132,26 @@ class Case:
         keep = np.isfinite(reward) & np.isfinite(table).all(axis=1)
         if keep.sum() <= len(names) + 2:
             return {}
-        found, *_ = np.linalg.lstsq(table[keep], reward[keep], rcond=None)
+        found, _, rank, _ = np.linalg.lstsq(table[keep], reward[keep], rcond=None)
         exact = np.allclose(table[keep] @ found, reward[keep], atol=2e-3)
-        never = (
-            np.abs(table[keep]).max(axis=0) < 1e-9
-        )  # never paid: its weight does not show, 1 is TRL's default
-        found = np.where(never, 1.0, found)
-        return {name: float(w) for name, w in zip(names, found, strict=True)} if exact else {}
+        found = np.where(self._never_paid(names), 1.0, found)  # its weight does not show; 1 is TRL's default
+        # Rewards that rise and fall together share their weight in more than one way.
+        unique = rank + int(np.sum(self._never_paid(names))) == len(names)
+        return {name: float(w) for name, w in zip(names, found, strict=True)} if exact and unique else {}
+
+    def _never_paid(self, names: Sequence[str]) -> Mask:
+        """Return which reward components are zero in every row that has all of them."""
+        table = np.stack([self.history.components[name].mean for name in names], axis=1)
+        whole = table[np.isfinite(table).all(axis=1)]
+        return np.asarray(np.abs(whole).max(axis=0, initial=0.0) < 1e-9)
+
+    @cached_property
+    def shown_weights(self) -> dict[str, float]:
+        """The weights that are stated, or that the log shows; it shows none of a reward that was never paid."""
+        if self.facts.reward_weights or not self.weights:
+            return dict(self.facts.reward_weights)
+        never = self._never_paid(list(self.weights))
+        return {name: w for (name, w), zero in zip(self.weights.items(), never, strict=True) if not zero}
 
     @cached_property
     def ceiling(self) -> float:
@@ -212,7 +226,7 @@ class Case:
         if found is not None and found.knows_right and found.right_by == "outcome":
             steps, values = found.by_step(found.group_right_share)
             if values.size >= FEWEST_ROWS:
-                return Series(steps, values, self.widen), "accuracy", "share of right completions"
+                return Series(steps, values, self.widen, "steps"), "accuracy", "share of right completions"
         return None
 
     @cached_property
@@ -287,8 +301,8 @@ def early_and_late(series: Series, metric: str, label: str = "") -> list[Measure
     unit = f" ({UNITS[metric]})" if UNITS.get(metric) else ""
     name = label or metric
     return [
-        measure(f"{name}, first {series.edge} rows{unit}", series.early),
-        measure(f"{name}, last {series.edge} rows{unit}", series.late),
+        measure(f"{name}, first {series.edge} {series.unit}{unit}", series.early),
+        measure(f"{name}, last {series.edge} {series.unit}{unit}", series.late),
     ]
 
 

@@ -140,7 +140,7 @@ def _unsolved_diversity(case: Case) -> tuple[bool, str] | None:
     steps, values = found.by_step(np.where(share < 0.5, found.distinct_answers, np.nan))
     if values.size < 8:
         return None
-    series = Series(steps, values, case.widen)
+    series = Series(steps, values, case.widen, "steps")
     ratio, low, high = series.ratio()
     words = (
         f"distinct answers among unsolved groups went from {series.early.value:.2f} to {series.late.value:.2f} of "

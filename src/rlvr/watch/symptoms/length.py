@@ -45,7 +45,10 @@ def _series_by_outcome(case: Case) -> tuple[Series, Series | None] | None:
         found.by_step(found.group_means(np.where(mask, found.lengths, np.nan)))
         for mask in ((found.outcomes == 0) | (found.outcomes == -1), found.right)
     ]
-    built = [Series(steps, values, case.widen) if values.size >= 8 else None for steps, values in by_outcome]
+    built = [
+        Series(steps, values, case.widen, "steps") if values.size >= 8 else None
+        for steps, values in by_outcome
+    ]
     return (built[0], built[1]) if built[0] is not None else None
 
 
@@ -204,7 +207,7 @@ def _length_from_completions(case: Case) -> Series | None:
     if found is None:
         return None
     steps, values = found.by_step(found.group_means(found.lengths))
-    return Series(steps, values, case.widen) if values.size >= 8 else None
+    return Series(steps, values, case.widen, "steps") if values.size >= 8 else None
 
 
 def _late_shortest(case: Case) -> list[Proof]:
@@ -229,8 +232,8 @@ def _truncation(case: Case) -> Verdict:
         level="critical" if share.late.low > 0.5 else "warning",
         since_step=share.step(since),
         evidence=f"the cap{f' of {cap} tokens' if cap else ''} ends {share.late.value:.0%} of completions in the "
-        f"last "
-        f"{share.late.count} rows (95% interval {max(0, share.late.low):.0%} to {min(1, share.late.high):.0%}), "
+        f"last {share.late.count} {share.unit} (95% interval {max(0, share.late.low):.0%} to "
+        f"{min(1, share.late.high):.0%}), "
         f"{share.early.value:.0%} at first; more than {TRUNCATED:.0%} teaches the cap instead of the task",
         measures=early_and_late(share, "truncated_share"),
         confidence="high",
@@ -245,10 +248,14 @@ def _truncation(case: Case) -> Verdict:
 
 
 def _past_truncation(case: Case, share: Series, over: Mask) -> Verdict:
-    smallest = f"a share of {max(TRUNCATED, share.late.value + 2 * share.late.error):.0%} in the last rows"
+    smallest = (
+        f"a share of {max(TRUNCATED, share.late.value + 2 * share.late.error):.0%} in the last {share.unit}"
+    )
     if over.mean() < 0.2 or len(share) < 8:
         return clear(
-            "truncation", f"the cap ends {share.late.value:.1%} of completions in the last rows", smallest
+            "truncation",
+            f"the cap ends {share.late.value:.1%} of completions in the last {share.edge} {share.unit}",
+            smallest,
         )
     last = int(np.flatnonzero(over)[-1])
     progress = case.progress
@@ -275,7 +282,7 @@ def _truncated_from_completions(case: Case) -> Series | None:
     if found is None or not np.isfinite(found.truncated).any():
         return None
     steps, values = found.by_step(found.group_means(found.truncated))
-    return Series(steps, values, case.widen) if values.size >= 4 else None
+    return Series(steps, values, case.widen, "steps") if values.size >= 4 else None
 
 
 def _truncated_proofs(case: Case) -> list[Proof]:

@@ -29,7 +29,7 @@ def _zero_variance(case: Case) -> tuple[Series, str] | None:
     if found is not None and np.isfinite(found.zero_variance).any():
         steps, values = found.by_step(found.zero_variance)
         if values.size >= 8:
-            return Series(steps, values, case.widen), "computed from the groups"
+            return Series(steps, values, case.widen, unit="steps"), "computed from the groups"
     logged = case.series("zero_variance_share")
     usable = logged is not None and case.facts.settings.get("scale_rewards") != "batch"
     spread = case.series("reward_std")
@@ -71,7 +71,7 @@ def _no_signal(case: Case) -> Verdict:
     if since is None or share.late.value <= SILENT or share.late.high <= SILENT:
         return clear(
             "no-signal",
-            f"{share.late.value:.0%} of groups have no reward variance in the last rows ({how})",
+            f"{share.late.value:.0%} of groups have no reward variance in the last {share.edge} {share.unit} ({how})",
             f"a share above {max(SILENT, share.late.high):.0%}",
         )
     wrong, right, measured = _sides(case, share)
@@ -104,8 +104,8 @@ def _silent(case: Case, share: Series, since: int, how: str, sides: tuple[float,
     mostly_wrong = known and (wrong > 0.6 * (wrong + right) or wrong >= HOPELESS)
     mostly_right = known and right > wrong
     share_text = (
-        f"{share.late.value:.0%} of groups have no reward variance in the last {share.late.count} rows (95% interval "
-        f"{max(0, share.late.low):.0%} to {min(1, share.late.high):.0%}, {how})"
+        f"{share.late.value:.0%} of groups have no reward variance in the last {share.late.count} {share.unit} (95% "
+        f"interval {max(0, share.late.low):.0%} to {min(1, share.late.high):.0%}, {how})"
     )
     split = (
         f"; about {wrong:.0%} of groups are all wrong and {right:.0%} all right ({measured})" if known else ""
@@ -117,7 +117,7 @@ def _silent(case: Case, share: Series, since: int, how: str, sides: tuple[float,
         since_step=since,
         evidence=share_text + split,
         measures=[
-            measure(f"groups without variance, last {share.edge} rows (share)", share.late),
+            measure(f"groups without variance, last {share.edge} {share.unit} (share)", share.late),
             measure("all-wrong groups (share)", Estimate(wrong, float("inf"), 1)),
             measure("all-right groups (share)", Estimate(right, float("inf"), 1)),
         ],
