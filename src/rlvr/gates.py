@@ -25,6 +25,9 @@ DEPENDS: Mapping[str, tuple[str, ...]] = {
 INSPECT_DATA_TOLERANCE = 0.10
 """Share of changed rows up to which an inspection stands (design decision: one row in ten)."""
 
+SIMULATED = "simulated reader"
+"""What the demo's reader calls itself."""
+
 COMMANDS: Mapping[str, str] = {
     "admit": "rlvr check",
     "audit": "rlvr audit",
@@ -114,7 +117,7 @@ def _report(
     if changed:
         why = f"{' and '.join(changed)} changed since {record.made_at or 'it was made'}"
         return GateReport(name=name, state="stale", why=why, evidence=evidence, changed=changed)
-    if getattr(record, "simulated", False) and not is_demo:
+    if _is_simulated(record) and not is_demo:
         why = "its reader was simulated, which counts in the demo alone: a person must read"
         return GateReport(name=name, state="failed", why=why, evidence=evidence)
     if record.passed:
@@ -125,8 +128,14 @@ def _report(
     return GateReport(name=name, state="failed", why=record.why, evidence=evidence)
 
 
+def _is_simulated(record: Record) -> bool:
+    readers = [str(reader) for reader in getattr(record, "readers", [])]
+    return bool(getattr(record, "simulated", False)) or any(SIMULATED in reader for reader in readers)
+
+
 def _changed(name: str, made_from: Fingerprints, now: Fingerprints, changed_rows: float) -> list[str]:
-    changed = [part for part in made_from.changed(now) if part in DEPENDS[name]]
+    # An empty fingerprint is no freshness: what a gate depends on must be named in its record.
+    changed = [part for part in DEPENDS[name] if getattr(made_from, part) != getattr(now, part)]
     if name == "inspect" and changed_rows <= INSPECT_DATA_TOLERANCE:
         changed = [part for part in changed if part != "data"]
     return changed

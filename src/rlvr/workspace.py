@@ -18,13 +18,14 @@ import functools
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rlvr.errors import ConfigError, DataError, InfrastructureError
+from rlvr.errors import ConfigError, DataError, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     from rlvr.config.schema import Config
@@ -140,7 +141,7 @@ class Workspace:
         """
         from rlvr.errors import did_you_mean
 
-        folder = self.runs / name
+        folder = self.runs / checked_name(name)
         if folder.is_dir():
             return folder
         known = sorted(path.name for path in self.runs.glob("*") if path.is_dir())
@@ -150,6 +151,17 @@ class Workspace:
             where=str(self.runs),
             fix=did_you_mean(name, known) or "name one of these runs",
         )
+
+
+def checked_name(name: str) -> str:
+    """Return ``name`` when it can name a folder under ``runs/`` and nothing else.
+
+    Raises:
+        UsageError: ``run.name``.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise UsageError("run.name", f"{name!r} is no name of a run", expected="letters, digits, . _ -")
+    return name
 
 
 def now() -> str:
