@@ -123,6 +123,38 @@ def test_compare_has_an_interval_for_every_metric(tmp_path: Path, capsys: pytest
     assert "entropy-collapse" in found["symptoms_gone"]
 
 
+def measured_run(place: Path, correct: list[int]) -> None:
+    from rlvr.records.run import Evaluation, PromptResult
+    from rlvr.workspace import write_record
+
+    place.mkdir(parents=True)
+    log(place / "trainer_state.json", False)
+    results = [PromptResult(row_hash=str(i), prompt="p", correct=c, judged=1) for i, c in enumerate(correct)]
+    mean = sum(correct) / len(correct)
+    record = Evaluation(
+        version="0", made_at="", accuracy=mean, low=mean - 0.1, high=mean + 0.1, prompts=len(correct),
+        check="correct", results=results,
+    )  # fmt: skip
+    write_record(place / "evaluation.json", record)
+
+
+def test_compare_reads_held_out_accuracy_beside_the_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured_run(tmp_path / "a", [1, 0] * 30 + [0] * 20)
+    measured_run(tmp_path / "b", [1, 0] * 30 + [1] * 20)
+    places = [str(tmp_path / name) for name in ("a", "b")]
+    code, found = ask(capsys, "compare", *places)
+    assert code == 0
+    held_out = found["held_out"]
+    assert held_out["first"]["after"]["accuracy"] == 0.375
+    assert held_out["second"]["before"] is None
+    assert held_out["difference"]["low"] < 0.25 < held_out["difference"]["high"]
+    assert not any("held-out" in line for line in found["warnings"])
+    assert main(["compare", *places]) == 0
+    assert "+25.0 points" in capsys.readouterr().out
+
+
 def test_watching_needs_no_torch(tmp_path: Path) -> None:
     import subprocess
     import sys

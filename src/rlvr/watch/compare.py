@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from rlvr.evaluation import Change, change
+from rlvr.records.run import Evaluation
 from rlvr.records.watch import Findings
 from rlvr.variants import VARIANTS, Sign
 from rlvr.watch.history import History
@@ -55,6 +57,25 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Held-out accuracy of both final models.
+
+    Attributes:
+        first: The first run's.
+        second: The second run's.
+        before: The base model's before each run; None where none was measured alike.
+        change: Second less first, paired by prompt; None when they cannot be compared.
+        why_not: Why they cannot.
+    """
+
+    first: Evaluation
+    second: Evaluation
+    before: tuple[Evaluation | None, Evaluation | None] = (None, None)
+    change: Change | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two runs side by side.
 
@@ -65,6 +86,7 @@ class Comparison:
         came: Symptoms of the second run that the first lacks.
         shared_steps: Last step that both reached; rows beyond it are left out.
         warnings: What makes the comparison weak.
+        held_out: Held-out accuracy after both; None where a run was not measured.
     """
 
     effects: list[Effect]
@@ -73,10 +95,44 @@ class Comparison:
     came: list[str]
     shared_steps: int
     warnings: list[str]
+    held_out: HeldOut | None = None
+
+
+def paired_held_out(
+    first: Evaluation,
+    second: Evaluation,
+    *,
+    before: tuple[Evaluation | None, Evaluation | None] = (None, None),
+    differs: Sequence[str] = (),
+) -> HeldOut:
+    """Compare two final models prompt by prompt.
+
+    Args:
+        first: The first run's evaluation.
+        second: The second run's.
+        before: The base model's before each run.
+        differs: What was not alike between the two measurements; with any of it there is no difference to state.
+    """
+    if differs:
+        return HeldOut(
+            first,
+            second,
+            before,
+            None,
+            f"{' and '.join(differs)} changed between the measurements; `rlvr eval RUN` measures again",
+        )
+    found = change(first.results, second.results)
+    if not found.prompts:
+        return HeldOut(first, second, before, None, "no prompt was judged in both")
+    return HeldOut(first, second, before, found)
 
 
 def compare_runs(
-    first: tuple[Case, Findings], second: tuple[Case, Findings], *, variant: str = ""
+    first: tuple[Case, Findings],
+    second: tuple[Case, Findings],
+    *,
+    variant: str = "",
+    held_out: HeldOut | None = None,
 ) -> Comparison:
     """Compare two runs over the steps that both reached.
 
@@ -84,6 +140,7 @@ def compare_runs(
         first: The base run and its findings.
         second: The changed run and its findings.
         variant: Name of the variant that the second carries, for the expected signs.
+        held_out: Held-out accuracy after both, where both were measured.
     """
     shared = min(_last(first[0].history), _last(second[0].history))
     expected: Mapping[str, Sign] = VARIANTS[variant].expects if variant in VARIANTS else {}
@@ -98,7 +155,8 @@ def compare_runs(
         sorted(alarms[0] - alarms[1]),
         sorted(alarms[1] - alarms[0]),
         int(shared),
-        _warnings(first[0], second[0], settings, variant),
+        _warnings(first[0], second[0], settings, variant) + _unmeasured(first[0], second[0], held_out),
+        held_out,
     )
 
 
@@ -146,8 +204,12 @@ def _warnings(first: Case, second: Case, settings: Mapping[str, Any], variant: s
     others = sorted(set(settings) - allowed - {"seed"})
     if len(others) > (0 if variant else 1):
         lines.append(f"more than one thing differs: {', '.join(others)}")
-    if not first.history.has("held_out") or not second.history.has("held_out"):
-        lines.append(
-            "no held-out accuracy in both runs: training numbers alone do not show that it is better"
-        )
     return lines
+
+
+def _unmeasured(first: Case, second: Case, held_out: HeldOut | None) -> list[str]:
+    if held_out is not None:
+        return [f"no held-out difference: {held_out.why_not}"] if held_out.why_not else []
+    if first.history.has("held_out") and second.history.has("held_out"):
+        return []
+    return ["no held-out accuracy in both runs: training numbers alone do not show that it is better"]
