@@ -155,3 +155,47 @@ def test_held_out_accuracy_can_be_measured_again(demo_workspace: Path):
     again = json.loads(done.stdout)
     before = json.loads((demo_workspace / "runs/base-1/evaluation.json").read_text())["record"]
     assert again["accuracy"] == before["accuracy"]
+
+
+def test_a_run_name_never_leaves_the_runs_folder(demo_workspace: Path):
+    before = (demo_workspace / "model/model.safetensors").read_bytes()
+    done = run_rlvr("train", "--resume", "--name", "..", "--json", folder=demo_workspace, timeout=100)
+    assert done.returncode == 2, done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == "run.name"
+    assert (demo_workspace / "model/model.safetensors").read_bytes() == before
+
+
+def test_a_finished_run_is_not_trained_further(demo_workspace: Path):
+    done = run_rlvr("train", "--resume", "--name", "base-1", folder=demo_workspace, timeout=100)
+    assert done.returncode == 2
+    assert "run.finished" in done.stderr
+    manifest = json.loads((demo_workspace / "runs/base-1/manifest.json").read_text())["record"]
+    assert manifest["state"] == "finished"
+
+
+def test_a_second_training_is_refused_and_leaves_no_phantom(demo_workspace: Path):
+    import fcntl
+
+    with (demo_workspace / "gates/.train.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run_rlvr("train", folder=demo_workspace, timeout=100)
+    assert done.returncode == 4, done.stderr
+    assert "workspace.busy" in done.stderr
+    assert [path.name for path in (demo_workspace / "runs").iterdir()] == ["base-1"]
+
+
+def test_a_resumed_run_keeps_its_reward(demo_workspace: Path):
+    from rlvr.commands.chain import Chain
+    from rlvr.commands.training import _resumable
+    from rlvr.errors import GateRefused
+    from rlvr.records.run import Manifest
+    from rlvr.workspace import read_record, write_record
+
+    path = demo_workspace / "runs/base-1/manifest.json"
+    manifest = read_record(path, Manifest)
+    write_record(path, manifest.model_copy(update={"state": "interrupted", "steps": 50}))
+    assert _resumable(Chain(demo_workspace), path.parent).steps == 50
+    replace(demo_workspace / "rlvr.yaml", "name: well_formed", "weight: 0.9")
+    with pytest.raises(GateRefused) as caught:
+        _resumable(Chain(demo_workspace), path.parent)
+    assert "reward" in caught.value.found

@@ -107,3 +107,9 @@ def test_inspection_is_never_waived():
 def test_a_simulated_reader_counts_in_the_demo_alone(is_demo: bool):
     simulated = Reading(made_from=NOW, passed=True, simulated=True)
     assert evaluate(passed(inspect=simulated), NOW, is_demo=is_demo).passed is is_demo
+
+
+@pytest.mark.parametrize("name", [gate for gate in CHAIN if DEPENDS[gate]])
+def test_a_record_without_fingerprints_is_stale(name: str):
+    made_by_hand = Reading(made_from=Fingerprints(), passed=True, why="trust me")
+    assert states(evaluate(passed(**{name: made_by_hand}), NOW, changed_rows=1.0))[name] == "stale"

@@ -12,7 +12,7 @@ from rlvr import fingerprint
 from rlvr.errors import DataError, RlvrError
 from rlvr.gates import ChainStatus, evaluate
 from rlvr.records.base import Fingerprints, Record
-from rlvr.workspace import Workspace, content_hash
+from rlvr.workspace import Workspace, content_hash, stamp
 
 if TYPE_CHECKING:
     from rlvr.config.schema import Config, Reward, Role
@@ -68,9 +68,14 @@ class Chain:
 
         return Scorer([component(reward, self.base) for reward in self.config.rewards])
 
-    @functools.cached_property
+    @property
     def fingerprints(self) -> Fingerprints:
-        """Fingerprints of everything as it stands now."""
+        """Fingerprints of everything as it stands; labels and lengths are read anew, since the stages write them."""
+        live = {"labels": self.labels_fingerprint, "lengths": self.lengths_fingerprint}
+        return self._inputs.model_copy(update=live)
+
+    @functools.cached_property
+    def _inputs(self) -> Fingerprints:
         config, base = self.config, self.base
         return Fingerprints(
             reward=fingerprint.reward_fingerprint(config, base),
@@ -79,8 +84,6 @@ class Chain:
             model=fingerprint.model_fingerprint(config, base),
             sampling=fingerprint.sampling_fingerprint(config, base),
             recipe=fingerprint.recipe_fingerprint(config),
-            labels=self.labels_fingerprint,
-            lengths=self.lengths_fingerprint,
         )
 
     @property
@@ -128,7 +131,7 @@ class Chain:
 
         task = self.config.task
         try:
-            return admit(
+            found = admit(
                 task.signal,
                 self.config.rewards,
                 self.rows,
@@ -137,6 +140,7 @@ class Chain:
                 calibration=self.calibration,
                 has_vision_tower=is_vision_model(locate(self.config.model, self.base)),
             )
+            return found.model_copy(update=stamp(self._inputs))
         except RlvrError as error:
             return error
 
