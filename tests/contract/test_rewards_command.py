@@ -40,6 +40,32 @@ def test_try_takes_arguments_and_a_users_function(tmp_path: Path) -> None:
     assert json.loads(own.stdout)["score"] == 0.5
 
 
+CHAT = """def correct(prompts, completions, solution, **kw):
+    texts = [one[0]["content"] for one in completions]
+    return [float(text == gold) for text, gold in zip(texts, solution)]
+"""
+
+
+def test_a_reward_for_messages_is_tried_with_messages(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CHAT)
+    arguments = ("try", "mine.py:correct", "--completion", "4", "--reference", "4")
+    found = json.loads(run(*arguments, "--json", folder=tmp_path).stdout)
+    assert (found["score"], found["passed_as"]) == (1.0, "messages")
+    assert "mine.py:2" in found["raised_before"] and "TypeError" in found["raised_before"]
+    assert "read as a list of messages" in run(*arguments, folder=tmp_path).stdout
+    alone = json.loads(run(*arguments, "--chat", "--json", folder=tmp_path).stdout)
+    assert (alone["score"], alone["raised_before"]) == (1.0, "")
+
+
+def test_a_reward_that_raises_is_one_error_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CHAT.replace('"content"', '"text"'))
+    done = run("try", "mine.py:correct", "--completion", "4", "--reference", "4", folder=tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "reward.raised" in done.stderr and "mine.py:2" in done.stderr
+    assert "TypeError" in done.stderr and "KeyError: 'text'" in done.stderr
+    assert "on a string, '4'" in done.stderr and "on a list of messages" in done.stderr
+
+
 def test_a_file_of_mixed_cases(tmp_path: Path) -> None:
     rows = [
         {"id": "a", "kind": "math", "completion": r"\boxed{4}", "reference": "4"},

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rlvr.rewards.cases import Case
     from rlvr.rewards.contract import Verdict
     from rlvr.rewards.judge import Judge
+    from rlvr.rewards.trying import Tried
 
 
 @click.group(invoke_without_command=True)
@@ -68,6 +69,7 @@ def _list(as_json: bool) -> None:
 @click.option(
     "--cases", "file", type=click.Path(path_type=Path, dir_okay=False), help="A file of cases instead."
 )
+@click.option("--chat", is_flag=True, help="Pass the completion as a list of messages alone.")
 @workspace_option
 @json_option
 def try_reward(
@@ -76,10 +78,13 @@ def try_reward(
     reference: str | None,
     arguments: tuple[str, ...],
     file: Path | None,
+    chat: bool,
     folder: Path,
     as_json: bool,
 ) -> None:
     r"""Show how one reward reads a completion: what was extracted, and why it is right or wrong.
+
+    The completion is passed as a string; where the reward raises on it, as a list of messages.
 
     Example: rlvr rewards try math --completion 'so \boxed{1/2}' --reference 0.5
     """
@@ -93,7 +98,7 @@ def try_reward(
             expected="NAME with --completion, or --cases FILE",
             fix="rlvr rewards try math --completion 'so \\boxed{1/2}' --reference 0.5",
         )
-    _try_one(name, _text(completion), reference, _arguments(arguments), folder, as_json)
+    _try_one(name, _text(completion), reference, _arguments(arguments), folder, chat, as_json)
 
 
 def _text(completion: str) -> str:
@@ -129,30 +134,29 @@ def _try_one(
     reference: str | None,
     arguments: Mapping[str, Any],
     folder: Path,
+    chat: bool,
     as_json: bool,
 ) -> None:
     from rlvr.rewards import load_reward
     from rlvr.rewards.contract import as_verifier
+    from rlvr.rewards.trying import try_completion
 
     reward: Any = load_reward(name, arguments, folder)
     verifier = as_verifier(reward)
-    if verifier is None:
-        column = "answer"
-        scores = reward(prompts=[""], completions=[completion], **{column: [_reference(reference)]})
-        _show_score(name, scores, as_json)
-        return
-    if verifier.reference_column is not None and reference is None:
+    if verifier is not None and verifier.reference_column is not None and reference is None:
         raise UsageError(
             "usage",
             f"{name} needs a reference",
             fix=f"add --reference; it stands for the column {verifier.reference_column!r}",
         )
-    columns = {verifier.reference_column: [_reference(reference)]} if verifier.reference_column else {}
-    (verdict,) = verifier.verdicts([completion], **columns)
-    _show(name, verdict, as_json)
+    tried = try_completion(name, reward, completion, _reference(reference), chat=chat)
+    if tried.verdict is None:
+        _show_score(name, tried, as_json)
+    else:
+        _show(name, tried.verdict, tried, as_json)
 
 
-def _show(name: str, verdict: Verdict, as_json: bool) -> None:
+def _show(name: str, verdict: Verdict, tried: Tried, as_json: bool) -> None:
     if as_json:
         emit_json(
             {
@@ -163,6 +167,7 @@ def _show(name: str, verdict: Verdict, as_json: bool) -> None:
                 "extracted": _printable(verdict.extracted),
                 "why": _printable(verdict.why),
                 "details": dict(verdict.details),
+                **_passed(tried),
             }
         )
         return
@@ -170,13 +175,27 @@ def _show(name: str, verdict: Verdict, as_json: bool) -> None:
     out.print(f"{verdict.outcome.value}, score {verdict.score}", markup=False)
     out.print(f"extracted: {_printable(verdict.extracted)}", markup=False)
     out.print(f"why: {_printable(verdict.why)}", markup=False)
+    _show_shape(tried)
 
 
-def _show_score(name: str, scores: list[float | None], as_json: bool) -> None:
+def _show_score(name: str, tried: Tried, as_json: bool) -> None:
     if as_json:
-        emit_json({"reward": name, "score": scores[0]})
+        emit_json({"reward": name, "score": tried.score, **_passed(tried)})
         return
-    console().print(f"score {scores[0]}; a plain function does not say what it read", markup=False)
+    console().print(f"score {tried.score}; a plain function does not say what it read", markup=False)
+    _show_shape(tried)
+
+
+def _passed(tried: Tried) -> dict[str, str]:
+    return {"passed_as": tried.shape, "raised_before": tried.other}
+
+
+def _show_shape(tried: Tried) -> None:
+    from rlvr.rewards.trying import WORDS
+
+    if tried.other:
+        text = f"read as {WORDS[tried.shape]}, as TRL passes it where prompts are messages; it raised {tried.other}"
+        console().print(text, markup=False)
 
 
 def _printable(text: str | None) -> str | None:

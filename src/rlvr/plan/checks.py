@@ -158,7 +158,7 @@ def check_override(name: str, override: Override, schema: ConfigSchema, runs: tu
 
 
 def check_name(name: str, schema: ConfigSchema, where: str, value: Any = "...") -> None:
-    """Refuse a field that is unknown, deprecated, owned by a variant, or set elsewhere; ``value`` is for the example."""
+    """Refuse a field that is unknown, deprecated, owned by a variant, or set elsewhere; the fix shows ``value``."""
     if name in OWNED_FIELDS:
         owners = [variant.name for variant in VARIANTS.values() if name in variant.settings]
         raise ConfigError(

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rlvr.errors import InfrastructureError, RewardError, RlvrError, did_you_mean
+from rlvr.errors import InfrastructureError, RewardError, RlvrError, did_you_mean, in_words
 from rlvr.rewards.contract import (
     TRAINER_KEYWORDS,
     Completion,
@@ -49,9 +49,9 @@ def evaluate(
         if not isinstance(error, InfrastructureError):
             raise
         found = _isolated(component, prompts, completions, logs)
-    except (
-        Exception
-    ):  # a user's code may raise anything; each row is then tried alone and the culprits are named
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a user's code may raise anything, SystemExit too; each row is then tried alone
         found = _isolated(component, prompts, completions, logs)
     logs.flush()
     return found
@@ -82,7 +82,7 @@ def _call(
         return [_with_cut(component, verdict) for verdict in verdicts]
     returned: Any = function(prompts=prompts, completions=completions, **keywords)
     if inspect.isawaitable(returned):
-        returned = _run(returned)
+        returned = run_awaitable(returned)
     scores = checked_scores(component.name, returned, len(completions))
     return [verdict_of_score(component, score) for score in scores]
 
@@ -150,10 +150,10 @@ def _one_row(
         if not isinstance(error, InfrastructureError):
             raise
         return Verdict(Outcome.INFRASTRUCTURE, None, why=f"row {row}: {error.found}")
-    except (
-        Exception
-    ) as error:  # the failure of a user's code is data: it is attributed and the row is neutral
-        why = f"row {row} raised {type(error).__name__}: {error} {_line(error)} on {_short(completion)}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the failure of a user's code is data: attributed, and the row is neutral
+        why = f"row {row} raised {in_words(error)} {_line(error)} on {_short(completion)}"
         return Verdict(Outcome.INFRASTRUCTURE, None, why=why)
 
 
@@ -167,7 +167,7 @@ def _short(completion: Completion) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
-def _run(awaitable: Awaitable[Any]) -> Any:
+def run_awaitable(awaitable: Awaitable[Any]) -> Any:
     """Run an async reward to its end, in a thread of its own where a loop already runs."""
 
     async def finish() -> Any:
