@@ -105,5 +105,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
+def in_words(error: BaseException) -> str:
+    """Return ``Kind: text`` of any exception, also of one whose own text cannot be read."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as second:  # a user's class may do anything in __str__
+        return f"{type(error).__name__} (its text raised {type(second).__name__})"
+
+
 def _rebuild(kind: type[RlvrError], code: str, found: str, where: str, expected: str, fix: str) -> RlvrError:
     return kind(code, found, where=where, expected=expected, fix=fix)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from rlvr.errors import ConfigError, RlvrError, did_you_mean
+from rlvr.errors import ConfigError, RlvrError, did_you_mean, in_words
 from rlvr.rewards.contract import Completion, RewardFunction, Scores, Verifier
 
 _IMPORTING = threading.RLock()
@@ -135,11 +135,12 @@ def _configured(use: str, target: Any, arguments: dict[str, Any]) -> RewardFunct
     if inspect.isclass(target):
         try:
             return cast("RewardFunction", target(**arguments))
-        except RlvrError:
+        except (RlvrError, KeyboardInterrupt):
             raise
-        except (TypeError, ValueError) as error:
+        except BaseException as error:
+            found = str(error) if isinstance(error, TypeError | ValueError) else in_words(error)
             raise ConfigError(
-                "reward.arguments", f"{error}", where=f"reward {use}", fix="mend the arguments of this reward"
+                "reward.arguments", found, where=f"reward {use}", fix="mend the arguments of this reward"
             ) from error
     bound = BoundReward(target, arguments) if arguments else target
     return cast("RewardFunction", bound)
@@ -202,7 +203,10 @@ def _execute(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and pickle look their module up while it is executed
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        del sys.modules[name]
+        raise
+    except BaseException as error:  # also SystemExit: a file that calls exit() must not end the command
         del sys.modules[name]
         raise _import_error(str(path), error, path) from error
     return module
@@ -217,15 +221,17 @@ def _import(use: str, place: str) -> ModuleType:
                 use, f"no module {error.name!r}", "install it, or name a file as path.py:function"
             ) from error
         raise _import_error(use, error, None) from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _import_error(use, error, None) from error
 
 
-def _import_error(use: str, error: Exception, path: Path | None) -> ConfigError:
+def _import_error(use: str, error: BaseException, path: Path | None) -> ConfigError:
     line = f"{error.filename}:{error.lineno}" if isinstance(error, SyntaxError) else _last_line(error, path)
     return ConfigError(
         "reward.import",
-        f"importing it raised {type(error).__name__}: {error}",
+        f"importing it raised {in_words(error)}",
         where=f"reward {use}" + (f", {line}" if line else ""),
         fix="mend that line; the file is imported as it stands",
     )
