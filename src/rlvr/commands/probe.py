@@ -45,6 +45,14 @@ BAR_WIDTH = 40
     help="Judge completions of this JSONL, JSON, CSV or Parquet file; needs no workspace and no model.",
 )
 @click.option("--reward", help="With --from: score by this built-in or path.py:function.")
+@click.option(
+    "--argument",
+    "-a",
+    "arguments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="With --reward: an argument of the reward, such as tag= for the whole text.",
+)
 @click.option("--cut", type=float, help="With --from: a score at or above it is right; default 1.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --from: where the page goes.")
 @json_option
@@ -56,6 +64,7 @@ def command(
     band: tuple[float, float] | None,
     source: Path | None,
     reward: str | None,
+    arguments: tuple[str, ...],
     cut: float | None,
     page: Path | None,
     as_json: bool,
@@ -63,12 +72,15 @@ def command(
     """Sample the untrained model on distinct prompts and say whether there is anything to learn."""
     _check_options(source, rescore, filters, {"--reward": reward, "--cut": cut, "--page": page})
     _check_filter(filters, budget, band)
+    if arguments and reward is None:
+        raise click.UsageError("--argument goes with --from and --reward")
     if filters:
         return _filter(folder, budget, band, as_json)
     if source is not None:
         from rlvr.commands.probe_file import probe_file, write_page
+        from rlvr.commands.rewards import parsed_arguments
 
-        record = probe_file(source, reward=reward, cut=cut)
+        record = probe_file(source, reward=reward, arguments=parsed_arguments(arguments), cut=cut)
         written = write_page(record, source, page)
     else:
         record, written = _probe(folder, rescore, as_json)

@@ -8,26 +8,34 @@ from typing import TYPE_CHECKING, Any
 from rlvr.commands.probing import check_gold, doubtful_pay, reference_columns, score_samples, unpaid_matches
 from rlvr.errors import InfrastructureError
 from rlvr.probe.evidence import Facts
-from rlvr.probe.imported import CUT, Imported, read_completions
+from rlvr.probe.imported import CUT, Imported, read_completions, with_scores
 from rlvr.probe.steps import FILE
 from rlvr.probe.summary import build_record
 from rlvr.records.base import Fingerprints
 from rlvr.workspace import stamp, write_atomic
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rlvr.records.probe import ProbeRecord
     from rlvr.records.samples import ScoredSample
     from rlvr.rewards.composite import Scorer
 
 
 def probe_file(
-    path: Path, *, reward: str | None = None, cut: float | None = None, seed: int = 0
+    path: Path,
+    *,
+    reward: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    cut: float | None = None,
+    seed: int = 0,
 ) -> ProbeRecord:
     """Judge the completions of a file.
 
     Args:
         path: JSONL, JSON, CSV or Parquet.
         reward: Built-in or ``path.py:function`` that scores them; None: the file's own verdicts.
+        arguments: Arguments of that reward.
         cut: A score at or above it counts as right.
         seed: Which examples are shown.
 
@@ -37,10 +45,9 @@ def probe_file(
     """
     from rlvr.task.dataset import read_file
 
-    found = read_completions(
-        read_file(path), str(path), cut=CUT if cut is None else cut, needs_verdict=reward is None
-    )
-    scorer = None if reward is None else _scorer(reward, cut)
+    rows = read_file(path) if reward is not None else with_scores(read_file(path), _scores_beside(path))
+    found = read_completions(rows, str(path), cut=CUT if cut is None else cut, needs_verdict=reward is None)
+    scorer = None if reward is None else _scorer(reward, arguments or {}, cut)
     scores = found.scores if scorer is None else _scored(found, scorer)
     return build_record(
         found.samples,
@@ -69,12 +76,23 @@ def write_page(record: ProbeRecord, path: Path, page: Path | None) -> Path | Non
         return None
 
 
-def _scorer(reward: str, cut: float | None) -> Scorer:
+def _scores_beside(path: Path) -> dict[str, ScoredSample]:
+    """Return the scores that a workspace's probe kept beside its completions."""
+    from rlvr.records.samples import ScoredSample
+    from rlvr.workspace import read_lines
+
+    scores = path.with_name("scores.jsonl")
+    if path.name != "completions.jsonl" or not scores.is_file():
+        return {}
+    return {one.completion_id: one for one in read_lines(scores, ScoredSample)}
+
+
+def _scorer(reward: str, arguments: Mapping[str, Any], cut: float | None) -> Scorer:
     from rlvr.commands.chain import component
     from rlvr.config.schema import Reward
     from rlvr.rewards.composite import Scorer
 
-    return Scorer([component(Reward(use=reward, cut=cut), Path.cwd())])
+    return Scorer([component(Reward(use=reward, cut=cut, arguments=dict(arguments)), Path.cwd())])
 
 
 def _scored(found: Imported, scorer: Scorer) -> list[ScoredSample]:

@@ -98,14 +98,19 @@ def try_reward(
             expected="NAME with --completion, or --cases FILE",
             fix="rlvr rewards try math --completion 'so \\boxed{1/2}' --reference 0.5",
         )
-    _try_one(name, _text(completion), reference, _arguments(arguments), folder, chat, as_json)
+    _try_one(name, _text(completion), reference, parsed_arguments(arguments), folder, chat, as_json)
 
 
 def _text(completion: str) -> str:
     return sys.stdin.read() if completion == "-" else completion
 
 
-def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
+def parsed_arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """Return the arguments of a reward that stand on the command line as KEY=VALUE, JSON where it parses.
+
+    Raises:
+        UsageError: One is no KEY=VALUE.
+    """
     found = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")

@@ -22,6 +22,12 @@ UNPAID_MATCHES = (3, 0.10)
 and their share among the zeros where something is."""
 
 
+ONE_REASON = 0.90
+"""Share of the ill-formed completions that one reason explains, from which it is named."""
+IN_FILE = "in the file"
+"""How a verdict of a file's own ends, which tells no reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the samples do not say themselves.
@@ -63,6 +69,7 @@ class Evidence:
         causes: Causes of the zeros.
         right: Right completions.
         decide_by: Temperature whose success must show support.
+        reason: Why nearly all zeros are ill-formed, in the reward's words; empty when there is no one reason.
     """
 
     low: Observations
@@ -74,6 +81,7 @@ class Evidence:
     causes: Causes
     right: int
     decide_by: Literal["both", "low", "training"] = "both"
+    reason: str = ""
 
     @property
     def rate(self) -> float:
@@ -95,6 +103,7 @@ def gather(judged: Sequence[Judged], tallies: Sequence[Tally], facts: Facts) -> 
         for one in asked
         if group and len(one.training) >= group
     ]
+    found = causes(judged, facts)
     return Evidence(
         low=sequence.count(estimate.share(one.low) for one in asked if one.low),
         training=sequence.count(estimate.share(one.training) for one in asked if one.training),
@@ -102,10 +111,21 @@ def gather(judged: Sequence[Judged], tallies: Sequence[Tally], facts: Facts) -> 
         group=group,
         prompts=len(asked),
         fewest=min((len(one.low) + len(one.training) for one in asked), default=0),
-        causes=causes(judged, facts),
+        causes=found,
         right=sum(one.successes for one in asked),
         decide_by=facts.decide_by,
+        reason=_one_reason(judged) if found.ill_formed >= NOTHING_FORMED * max(found.zeros, 1) else "",
     )
+
+
+def _one_reason(judged: Sequence[Judged]) -> str:
+    """Return the reason that nine in ten ill-formed completions share, as the reward says it."""
+    reasons = Counter(
+        score.why for sample, score in judged if estimate.cause_of(sample, score) == "ill-formed"
+    )
+    ((reason, times),) = reasons.most_common(1) or [("", 0)]
+    known = reason and not reason.endswith(IN_FILE)
+    return reason if known and times >= ONE_REASON * reasons.total() else ""
 
 
 def _group(tallies: Sequence[Tally]) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
 from rlvr.errors import DataError, did_you_mean
 from rlvr.probe.estimate import LOW_TEMPERATURE
+from rlvr.probe.evidence import IN_FILE
 from rlvr.records.samples import Message, Sample, ScoredSample
 from rlvr.workspace import content_hash
 
@@ -42,6 +44,20 @@ TOKENS = ("tokens", "num_tokens", "completion_tokens", "n_tokens", "completion_l
 OUTCOMES = ("right", "wrong", "ill-formed", "not-applicable", "infrastructure")
 FORMAT = ("well_formed", "format", "format_reward", "format_score", "format_ok", "parsed_ok")
 EXTRACTED = ("extracted", "parsed", "parsed_answer", "extracted_answer")
+SAMPLE = ("completion_id", "row_hash", "columns")
+"""Keys by which a row is known as one that this package sampled itself; its data stand in ``columns``."""
+OF_SAMPLE = (
+    "prompt",
+    "completion",
+    "temperature",
+    "tokens",
+    "truncated",
+    "outcome",
+    "reward",
+    "extracted",
+    "why",
+)
+NAMED = "--reward exact, --reward file.py:function"
 CUT = 1.0
 Outcome = Literal["right", "wrong", "ill-formed", "not-applicable", "infrastructure"]
 
@@ -83,7 +99,8 @@ def read_completions(
     """
     found = Imported()
     seen: dict[str, int] = {}
-    for number, row in enumerate(rows):
+    for number, kept in enumerate(rows):
+        row = _of_sample(kept)
         for one in _flattened(row, f"{where}, row {number}"):
             _add(found, one, number, f"{where}, row {number}", seen, cut, needs_verdict)
     if not found.samples:
@@ -91,6 +108,32 @@ def read_completions(
     _sort_temperatures(found)
     found.remarks += _remarks(found, cut)
     return found
+
+
+def _of_sample(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row that this package kept (:class:`~rlvr.records.samples.Sample`) as the plain row it came from."""
+    columns = row.get("columns")
+    if not isinstance(columns, Mapping) or not all(key in row for key in SAMPLE):
+        return row
+    return {**columns, **{key: row[key] for key in OF_SAMPLE if key in row}}
+
+
+def with_scores(
+    rows: Iterable[Mapping[str, Any]], scores: Mapping[str, ScoredSample]
+) -> Iterable[Mapping[str, Any]]:
+    """Yield kept rows with what the reward said of them, where that was kept too.
+
+    Args:
+        rows: Rows of a file of kept completions.
+        scores: Completion id to its score.
+    """
+    for row in rows:
+        score = scores.get(str(row.get("completion_id")))
+        if score is None:
+            yield row
+        else:
+            own = {"outcome": score.outcome, "reward": score.total, "extracted": score.extracted}
+            yield {**row, **own, "why": score.why}
 
 
 def _flattened(row: Mapping[str, Any], where: str) -> Iterable[dict[str, Any]]:
@@ -235,8 +278,14 @@ def _score(row: Mapping[str, Any], sample: Sample, where: str, cut: float) -> Sc
         outcome=outcome,
         total=total,
         extracted=None if _first(row, EXTRACTED) is None else str(_first(row, EXTRACTED)),
-        why=f"{key} {row[key]} in the file" if key else "outcome in the file",
+        why=_why(row, key),
     )
+
+
+def _why(row: Mapping[str, Any], key: str | None) -> str:
+    if isinstance(row.get("why"), str) and row["why"].strip():
+        return str(row["why"])
+    return f"{key} {row[key]} {IN_FILE}" if key else f"outcome {IN_FILE}"
 
 
 def _paid(value: Any, where: str, key: str) -> float:
@@ -266,13 +315,15 @@ def _is_ill_formed(row: Mapping[str, Any], sample: Sample) -> bool:
 
 def _no_verdict(row: Mapping[str, Any], where: str) -> DataError:
     present = sorted(map(str, row))
-    hint = next((found for name in REWARD if (found := did_you_mean(name, present))), "")
+    # Nearer than usual: `source` is no `score`.
+    near = next((found for name in REWARD for found in get_close_matches(name, present, n=1, cutoff=0.8)), "")
+    hint = f"did you mean {near!r}?" if near else ""
     return DataError(
         "data.no-reward",
         f"nothing says whether this completion is right; the row has {present}",
         where=where,
         expected="a column reward, score, correct or outcome",
-        fix=f"{hint} rename it, or name a reward: --reward exact, --reward file.py:function".strip(),
+        fix=f"{hint} rename it, or name a reward: {NAMED}" if hint else f"name a reward: {NAMED}",
     )
 
 

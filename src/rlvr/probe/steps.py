@@ -24,6 +24,7 @@ class Steps:
         rare: Success is rare.
         cooler: The training temperature is too high.
         filter: Success lies where more samples of all prompts help little.
+        form: Nearly all completions lack one form.
         teach: There is no support, and ten zeros were read.
     """
 
@@ -39,6 +40,7 @@ class Steps:
     rare: str
     cooler: str
     filter: str
+    form: str
     teach: str = f"teach the task first: {SFT}"
 
 
@@ -55,6 +57,9 @@ WORKSPACE = Steps(
     rare="`rlvr probe --filter` keeps the prompts that can teach; or easier prompts, larger groups, or SFT first",
     cooler="lower sampling.temperature, then `rlvr probe`",
     filter="filter prompts (`rlvr probe --filter`) rather than sampling on",
+    form="ask for the form in the prompt (sampling.system_prompt), then `rlvr probe`; or, where the answer has "
+    "another form, say so in the reward's arguments (for exact, `arguments: {tag: ''}` reads the whole "
+    "text), then `rlvr probe --rescore`",
 )
 FILE = Steps(
     ready="`rlvr init` makes a workspace of this task; there `rlvr inspect` has a person read 50 completions",
@@ -69,4 +74,6 @@ FILE = Steps(
     rare="keep the prompts that succeed sometimes; or take easier prompts, larger groups, or SFT first",
     cooler="sample at a lower temperature",
     filter="keep the prompts that succeed sometimes rather than sampling on",
+    form="ask for the form in the prompt and sample again; or, where the answer has another form, "
+    "say so in the reward's arguments (`--reward exact --argument tag=` reads the whole text)",
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rlvr.probe import estimate, sequence
@@ -85,7 +85,7 @@ def rule(evidence: Evidence, facts: Facts) -> Ruling:
         return found
     if evidence.right == 0:
         return _no_success(evidence, facts)
-    return _some_success(evidence, facts.steps)
+    return _with_form(_some_success(evidence, facts.steps), evidence, facts.steps)
 
 
 def _not_judged(evidence: Evidence, steps: Steps) -> Ruling | None:
@@ -109,6 +109,9 @@ def _no_success(evidence: Evidence, facts: Facts) -> Ruling:
         why = f"{none}, but the length cap ended {causes.truncated} of {causes.zeros} completions"
         return Ruling("undecided", why, steps.longer)
     needed = sequence.prompts_for_zero_bound(HOPELESS)
+    if evidence.reason and not _surely_none(evidence, facts, needed):
+        why = f"{none}, but {_form(evidence)}: this says how answers are written, not whether they are right"
+        return Ruling("undecided", why, facts.steps.form)
     if not _surely_none(evidence, facts, needed):
         more = needed - evidence.prompts
         bound = sequence.zero_bound(evidence.prompts)
@@ -144,9 +147,30 @@ def _unsupported(none: str, evidence: Evidence, facts: Facts) -> Ruling:
         else "answers are read and are not right"
     )
     why = f"{none}: success surely under {bound:.1%}; {words}"
-    if read is None:
-        return Ruling("no support", why, steps.zeros, decided_by="both")
-    return Ruling("no support", why, steps.teach, SFT, decided_by="both")
+    found = (
+        Ruling("no support", why, steps.zeros, decided_by="both")
+        if read is None
+        else Ruling("no support", why, steps.teach, SFT, decided_by="both")
+    )
+    return _with_form(found, evidence, steps)
+
+
+def _form(evidence: Evidence) -> str:
+    causes = evidence.causes
+    count = f"{causes.ill_formed} of {causes.zeros} unpaid completions are ill-formed"
+    return f"{count}, nearly all for one reason ({evidence.reason})"
+
+
+def _with_form(found: Ruling, evidence: Evidence, steps: Steps) -> Ruling:
+    """Put the form first where hardly anything is paid and nearly all the rest lacks one form."""
+    if (
+        not evidence.reason
+        or evidence.rate >= OFTEN
+        or found.verdict not in ("rare", "undecided", "no support")
+    ):
+        return found
+    next_step = f"{steps.form}; if that was done: {found.next_step}"
+    return replace(found, why=f"{found.why}; {_form(evidence)}", next_step=next_step)
 
 
 def _some_success(evidence: Evidence, steps: Steps) -> Ruling:

@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from made import judged
 
 from rlvr.cli import main
 from rlvr.errors import DataError
@@ -146,6 +147,59 @@ def test_a_reward_scores_what_the_file_does_not(tmp_path, capsys, monkeypatch):
     code, found = run(capsys, "--from", path, "--reward", "mine.py:never")
     assert (code, found["verdict"], found["causes"]["main"]) == (3, "undecided", "grader")
     assert found["causes"]["gold_paid"] == 0 < found["causes"]["gold_checked"]
+
+
+def bare(path, prompts):
+    with path.open("w") as file:
+        for row in range(prompts):
+            one = {"prompt": f"{row} + {row}?", "completion": str(2 * row), "answer": str(2 * row)}
+            file.write(json.dumps(one) + "\n")
+    return path
+
+
+def test_one_missing_form_is_named_and_comes_before_more_samples(tmp_path, capsys):
+    path = bare(tmp_path / "s.jsonl", 200)
+    code, found = run(capsys, "--from", path, "--reward", "exact")
+    assert (code, found["verdict"], found["causes"]["ill_formed"]) == (3, "undecided", 200)
+    assert "no <answer>…</answer>" in found["why"] and found["more_samples"] is None
+    assert "--argument tag=" in found["next_step"] and "prompt" in found["next_step"]
+    _, again = run(capsys, "--from", path, "--reward", "exact", "--argument", "tag=")
+    assert again["success"]["training_temperature"]["rate"] == 1.0
+
+
+def test_one_missing_form_is_named_when_no_support_is_proven(tmp_path, capsys):
+    _, found = run(capsys, "--from", bare(tmp_path / "s.jsonl", 320), "--reward", "exact")
+    assert found["verdict"] == "no support" and "no <answer>…</answer>" in found["why"]
+    assert found["next_step"].startswith("ask for the form")
+
+
+def kept(folder, scored):
+    pairs = judged([0.4] * 80)
+    (folder / "completions.jsonl").write_text("\n".join(one.model_dump_json() for one, _ in pairs) + "\n")
+    if scored:
+        (folder / "scores.jsonl").write_text("\n".join(one.model_dump_json() for _, one in pairs) + "\n")
+    return folder / "completions.jsonl", pairs
+
+
+def test_completions_that_a_probe_kept_are_read_with_their_scores(tmp_path, capsys):
+    path, pairs = kept(tmp_path, scored=True)
+    _, found = run(capsys, "--from", path)
+    rates = found["success"]
+    right = sum(one.outcome == "right" for _, one in pairs)
+    assert rates["low_temperature"]["right"] + rates["training_temperature"]["right"] == right > 0
+    assert (rates["low_temperature"]["temperature"], rates["training_temperature"]["temperature"]) == (
+        0.2,
+        1.0,
+    )
+
+
+def test_completions_that_a_probe_kept_are_scored_by_their_own_references(tmp_path, capsys):
+    path, _ = kept(tmp_path, scored=False)
+    code, found = run(capsys, "--from", path, "--reward", "exact")
+    assert code == 3 and found["causes"]["gold_paid"] == found["causes"]["gold_checked"] > 0
+    assert main(["probe", "--json", "--from", str(path)]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "data.no-reward" and error["fix"].startswith("name a reward: --reward exact")
 
 
 def test_paid_nothing_although_right_is_the_grader(tmp_path, capsys):
