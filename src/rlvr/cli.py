@@ -6,17 +6,20 @@ place where stages meet: each reads records, calls one stage, and writes that st
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import json
+import io
+import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from rlvr.errors import RlvrError, did_you_mean
+from rlvr import streams
+from rlvr.errors import InfrastructureError, RlvrError, UsageError, did_you_mean, in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Run the whole chain on a tiny embedded model, in about a minute."),
@@ -93,35 +96,80 @@ def root() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 2, 3, 4 or 130."""
+    """Run the command line and return its exit code: 0, 2, 3, 4 or 130.
+
+    With ``--json`` standard output holds one object and nothing else, whatever the user's code prints.
+    """
     args = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in args
+    as_json = "--json" in args and not {"-h", "--help"} & set(args)
+    streams.prepare()
+    with streams.result_alone(as_json):
+        return _run(args, as_json)
+
+
+def _run(args: list[str], as_json: bool) -> int:
     try:
         result = root.main(args=args, prog_name="rlvr", standalone_mode=False)
-    except RlvrError as error:
-        return _report(error, as_json)
-    except click.exceptions.Abort:
-        return _interrupted(as_json)
+        if sys.stdout is not None and not as_json:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return _interrupted(as_json)
-    except click.ClickException as error:
-        return _usage(error, as_json)
-    except MemoryError:
-        return _report(_infrastructure("infrastructure.memory", "out of memory"), as_json)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe left; nothing to say and no one to say it to
-        return 0
-    except OSError as error:
-        return _report(_infrastructure("infrastructure.os", _os_error(error)), as_json)
+    except SystemExit as error:
+        return _ended(error, as_json)
+    except BaseException as error:  # a traceback is never what a user is told
+        return _failed(error, as_json)
     return result if isinstance(result, int) else 0
 
 
-def _infrastructure(code: str, found: str) -> RlvrError:
-    from rlvr.errors import InfrastructureError
+def _failed(error: BaseException, as_json: bool) -> int:
+    if isinstance(error, RlvrError):
+        return _report(error, as_json)
+    # An interrupt in the body of a class arrives as the cause of a RuntimeError in Python 3.11.
+    if isinstance(error, click.exceptions.Abort) or isinstance(error.__cause__, KeyboardInterrupt):
+        return _interrupted(as_json)
+    if isinstance(error, click.ClickException):
+        return _usage(error, as_json)
+    if isinstance(error, MemoryError):
+        return _report(_infrastructure("infrastructure.memory", "out of memory"), as_json)
+    if isinstance(error, OSError):
+        return _report(_infrastructure("infrastructure.os", _os_error(error)), as_json)
+    return _report(_internal(error), as_json)
 
+
+def _ended(error: SystemExit, as_json: bool) -> int:
+    """Refuse an end that no command asked for; shell completion and a pipe whose reader left are click's own."""
+    if "_RLVR_COMPLETE" in os.environ:
+        raise error
+    if "Pacify" in type(sys.stdout).__name__:  # how click marks a pipe whose reader left; no one to say it to
+        return 4
+    found = (
+        f"something called exit({'' if error.code is None else repr(error.code)}); the command did not finish"
+    )
+    fix = "remove the call to exit() from the reward or from what it imports"
+    return _report(UsageError("command.ended", found, where=_raised_at(error), fix=fix), as_json)
+
+
+def _infrastructure(code: str, found: str) -> RlvrError:
     return InfrastructureError(
         code, found, fix="free the resource and run the same command again; what was done is kept"
     )
+
+
+def _internal(error: BaseException) -> RlvrError:
+    """Return what nobody foresaw as one message with its place; the whole traceback only where it is asked for."""
+    if os.environ.get("RLVR_TRACEBACK") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    fix = "set RLVR_TRACEBACK=1 and run the command again for the whole traceback, and report it with that"
+    return InfrastructureError("internal", in_words(error), where=_raised_at(error), fix=fix)
+
+
+def _raised_at(error: BaseException) -> str:
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else ""
 
 
 def _os_error(error: OSError) -> str:
@@ -130,25 +178,34 @@ def _os_error(error: OSError) -> str:
 
 
 def _report(error: RlvrError, as_json: bool) -> int:
-    if as_json:
-        click.echo(json.dumps({"error": error.as_dict()}))
-    head, *rest = error.message().splitlines()
-    click.secho(f"error [{error.code}] {head}", fg="red", err=True)
-    for line in rest:
-        click.echo(f"  {line}", err=True)
+    from rlvr.inspection.visible import visible
+
+    _error_object(error.as_dict(), as_json)
+    head, *rest = visible(error.message()).split("\n")
+    with contextlib.suppress(OSError):  # standard error is full or gone; the exit code still tells
+        click.secho(f"error [{error.code}] {head}", fg="red", err=True)
+        for line in rest:
+            click.echo(f"  {line}", err=True)
     return error.exit_code
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
-    if as_json:
-        found = {"code": "usage", "found": error.format_message(), "exit_code": 2}
-        click.echo(json.dumps({"error": found}))
-    error.show()
+    from rlvr.inspection.visible import visible
+
+    _error_object({"code": "usage", "found": error.format_message(), "exit_code": 2}, as_json)
+    shown = io.StringIO()
+    error.show(file=shown)
+    click.echo(visible(shown.getvalue()), nl=False, err=True)
     return 2
 
 
 def _interrupted(as_json: bool) -> int:
-    if as_json:
-        click.echo(json.dumps({"error": {"code": "interrupted", "exit_code": 130}}))
+    _error_object({"code": "interrupted", "exit_code": 130}, as_json)
     click.echo("interrupted; what was done is kept, the same command goes on from here", err=True)
     return 130
+
+
+def _error_object(found: Mapping[str, str | int], as_json: bool) -> None:
+    if as_json and not streams.result_is_written():
+        with contextlib.suppress(OSError):
+            streams.write_result({"error": found})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from rlvr.streams import write_result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,7 @@ def workspace_option(function: F) -> F:
 
 def emit_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object, strictly: no NaN, no infinity."""
-    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))
+    write_result(value)
 
 
 def console(*, to_stderr: bool = False) -> Console:
