@@ -57,6 +57,7 @@ def test_a_critical_symptom_pauses_with_a_checkpoint(model: Path, tmp_path: Path
     assert (tmp_path / "out" / f"checkpoint-{made.state.global_step}" / "trainer_state.json").is_file()
     assert callback.findings is not None
     assert callback.findings.completions > 0
+    assert callback.watch.facts.reward_weights == {"nothing": 1.0}
 
 
 def test_warnings_let_a_run_go_on(model: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from rlvr.workspace import now
 if TYPE_CHECKING:
     from rlvr.records.watch import Finding
     from rlvr.watch.callback import Ending, WatchCallback
+    from rlvr.watch.facts import Facts
 
 
 def live_callbacks(chain: Chain, run: Path) -> tuple[WatchCallback, list[Any]]:
@@ -28,6 +30,7 @@ def live_callbacks(chain: Chain, run: Path) -> tuple[WatchCallback, list[Any]]:
         on_finding=_say,
         on_due=lambda step: _say_due(run.name, step),
         rollouts=run / NAME,
+        facts=_facts(chain, run),
         reinspect_every=settings.reinspect_every,
         on_reinspect=settings.on_reinspect,
     )
@@ -35,6 +38,15 @@ def live_callbacks(chain: Chain, run: Path) -> tuple[WatchCallback, list[Any]]:
     if every is None or chain.config.task.held_out is None:
         return watch, [watch]
     return watch, [watch, HeldOut(every, lambda model, step: _measure(chain, model, step), run / LOG_NAME)]
+
+
+def _facts(chain: Chain, run: Path) -> Facts:
+    """Return what the manifest says of the run, and its rewards as the scorer has them."""
+    from rlvr.watch.ingest.folders import facts_beside
+
+    names = tuple(one.name for one in chain.scorer.components)
+    weights = dict(zip(names, chain.scorer.weights(), strict=True))
+    return replace(facts_beside(run), reward_names=names, reward_weights=weights)
 
 
 def _measure(chain: Chain, model: Any, step: int) -> dict[str, float]:

@@ -101,6 +101,7 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     @classmethod
     def attach(cls, trainer: Any, action: Action = "warn", **keywords: Any) -> WatchCallback:
         """Add a callback to a GRPOTrainer that also reads its completions; returns it."""
+        keywords.setdefault("facts", _rewards_of(trainer))
         callback = cls(action, rollouts=_TrainerLogs(trainer), **keywords)
         trainer.add_callback(callback)
         return callback
@@ -109,6 +110,15 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     def findings(self) -> Findings | None:
         """The latest judgement, None before the first look."""
         return self.watch.latest
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Begin where the run does: log and completions are judged from here on, also after a resume."""
+        every = self.reinspect_every or 1
+        self._inspected_at = state.global_step // every * every
+        if isinstance(self._fresh, _Appended):
+            self._fresh.skip()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -171,6 +181,17 @@ class WatchCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
             self._end(Ending("paused", reason, "rlvr inspect --run RUN, then rlvr train --resume"), control)
 
 
+def _rewards_of(trainer: Any) -> Facts:
+    """Return the names and weights of a trainer's rewards, where it has them."""
+    names = tuple(str(name) for name in getattr(trainer, "reward_func_names", None) or ())
+    given = getattr(trainer, "reward_weights", None)
+    weights = [float(weight) for weight in given] if given is not None else []
+    return Facts(
+        reward_names=names,
+        reward_weights=dict(zip(names, weights, strict=False)) if len(weights) == len(names) else {},
+    )
+
+
 class _TrainerLogs:
     """New completions from what GRPOTrainer keeps for its own log (one generation batch)."""
 
@@ -204,7 +225,12 @@ class _Appended:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read = path.stat().st_size if path.is_file() else 0
+        self._read = 0
+        self.skip()
+
+    def skip(self) -> None:
+        """Pass over what stands in the file: a resume has written it anew, at another size."""
+        self._read = self._path.stat().st_size if self._path.is_file() else 0
 
     def __call__(self) -> list[dict[str, Any]]:
         if not self._path.is_file():

@@ -62,11 +62,16 @@ class LiveWatch:
     confirmations: int = 2
     latest: Findings | None = None
     _rows: list[Mapping[str, Any]] = field(default_factory=list)
-    _texts: CompletionsBuilder = field(default_factory=lambda: CompletionsBuilder(row_cap=LIVE_COMPLETIONS))
+    _texts: CompletionsBuilder = field(init=False)
     _looks: int = 0
     _next: int = FIRST_LOOK
     _standing: dict[str, int] = field(default_factory=dict)
     _told: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._texts = CompletionsBuilder(
+            rewards=self.facts.reward_names, weights=self.facts.reward_weights, row_cap=LIVE_COMPLETIONS
+        )
 
     def add_completions(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add completions in TRL's column layout."""

@@ -57,3 +57,17 @@ def test_completions_are_judged_live(make) -> None:
         live.add_completions(r for r in run.completion_rows if r["step"] == row["step"])
         told += live.add(row)
     assert "reward-pays-length" in {finding.name for finding in told}
+
+
+def test_live_completions_count_by_the_weights_of_the_run() -> None:
+    facts = Facts(reward_names=("correct", "tags"), reward_weights={"correct": 1.0, "tags": 0.2})
+    live = LiveWatch(facts)
+    scores = [(1.0, 0.0), (0.0, 1.0)] * 4  # alike when both count once
+    live.add_completions(
+        {"step": 1, "group": 0, "prompt": "p", "completion": "a", "correct": c, "tags": t, "digits": 4}
+        for c, t in scores
+    )
+    found = live._texts.build()
+    assert found is not None
+    assert found.zero_variance.tolist() == [0.0]
+    assert found.rewards.tolist() == pytest.approx([1.0, 0.2] * 4)
