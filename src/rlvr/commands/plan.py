@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlvr.commands.output import console, emit_json, json_option, workspace_option
+from rlvr.commands.output import emit_json, json_option, workspace_option
 
 if TYPE_CHECKING:
     from rlvr.commands.chain import Chain
     from rlvr.plan.inputs import PlanInputs
     from rlvr.records.plan import PlanRecord
-
-GIB = 1024**3
-COLOURS = {"fits": "green", "tight": "yellow", "does-not-fit": "red"}
 
 
 @click.command(
@@ -63,7 +59,9 @@ def command(folder: Path, as_json: bool, fields: bool, **options: Any) -> int:
     if as_json:
         emit_json(as_object(record))
     else:
-        print_plan(record)
+        from rlvr.commands.plan_print import print_plan
+
+        print_plan(record, sizing=bool(options["model"]))
     return 0 if record.passed or options["model"] else 3
 
 
@@ -86,7 +84,23 @@ def _by_name(options: dict[str, Any]) -> PlanRecord:
     from rlvr.plan.build import build_plan
 
     inputs = inputs_by_name(options)
-    return _traced(build_plan(inputs), inputs, options["trace"])
+    return _with_assumptions(_traced(build_plan(inputs), inputs, options["trace"]), inputs)
+
+
+def _with_assumptions(record: PlanRecord, inputs: PlanInputs) -> PlanRecord:
+    """Say which figures no data stand behind: without a workspace, the number of prompts and the temperature."""
+    from rlvr.records.plan import Remark
+
+    prompts, temperature = inputs.data.prompts, inputs.sampling.temperature
+    settings = dict(record.settings)
+    for name, why in (
+        ("max_steps", f"assumed {prompts} prompts: {settings['max_steps'].why}"),
+        ("temperature", f"assumed: sampling.temperature of a workspace is {temperature:g} unless it is set"),
+    ):
+        settings[name] = settings[name].model_copy(update={"why": why})
+    found = f"{prompts} prompts and temperature {temperature:g} are assumed; max_steps and the hours follow from them"
+    remark = Remark(code="plan.data-assumed", level="information", where="task.prompts", found=found)
+    return record.model_copy(update={"settings": settings, "remarks": [*record.remarks, remark]})
 
 
 def _chain(folder: Path) -> Chain:
@@ -125,72 +139,6 @@ def _write_files(chain: Chain, record: PlanRecord) -> None:
     for launch in record.launch:
         for name, text in launch.files.items():
             write_atomic(chain.base / name, text.encode())
-
-
-def print_plan(record: PlanRecord) -> None:
-    """Print the plan for a person."""
-    out = console()
-    memory = record.memory
-    colour, words = COLOURS[memory.verdict], memory.verdict.replace("-", " ")
-    low, high = (value / GIB for value in memory.band_bytes)
-    capacity, margin = memory.capacity_bytes / GIB, memory.margin_bytes / GIB
-    out.print(f"[bold {colour}]{words}[/]  {record.model} ({record.method.kind}) on {record.device}")
-    out.print(f"{low:.2f} to {high:.2f} GiB of {capacity:.1f} GiB; margin {margin:.1f} GiB")
-    _print_parts(record)
-    _print_settings(record)
-    _print_rest(record)
-
-
-def _print_parts(record: PlanRecord) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for title in ("memory", "GiB", "when", ""):
-        table.add_column(title, justify="right" if title == "GiB" else "left")
-    for part in record.memory.parts:
-        note = f"{part.note} (assumed)" if part.assumed else part.note
-        table.add_row(part.name, f"{part.bytes / GIB:.2f}", part.phase, note)
-    console().print("", table)
-
-
-def _print_settings(record: PlanRecord) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for title in ("setting", "value", "from", "why"):
-        table.add_column(title)
-    for name, setting in record.settings.items():
-        colour = "red" if setting.before_base_run else "yellow" if setting.source == "override" else "default"
-        source = "before base run" if setting.before_base_run else setting.source
-        table.add_row(
-            f"[{colour}]{name}[/]",
-            escape(json.dumps(setting.value, default=str)),
-            source,
-            escape(setting.why),
-        )
-    console().print("", table)
-
-
-def _print_rest(record: PlanRecord) -> None:
-    from rich.markup import escape
-
-    out = console()
-    for remark in record.remarks:
-        colour = "yellow" if remark.level == "warning" else "dim"
-        fix = f" → {remark.fix}" if remark.fix else ""
-        out.print(f"[{colour}]{remark.level}[/] {escape(remark.where)}: {escape(remark.found)}{escape(fix)}")
-    for remedy in record.remedies:
-        words, change = remedy.verdict.replace("-", " "), escape(json.dumps(remedy.change))
-        peak, saves = remedy.peak_bytes / GIB, remedy.saves_bytes / GIB
-        out.print(f"remedy [bold]{remedy.name}[/]: {words} at {peak:.1f} GiB (saves {saves:.1f}); {change}")
-        out.print(f"       costs: {escape(remedy.cost)}")
-    if record.throughput is not None:
-        rate = record.throughput
-        speed = f"{rate.rollout_tokens_per_second:,.0f} rollout tokens/s, bound by {rate.bound}"
-        out.print(f"estimate: {speed}; {rate.seconds_per_step:.1f} s a step, {rate.hours:.1f} h in all")
-    for launch in record.launch:
-        out.print(f"[dim]{launch.name}[/] {escape(' && '.join(launch.commands))}")
 
 
 def _print_fields(as_json: bool) -> None:

@@ -48,6 +48,25 @@ def test_for_a_person(capsys):
         assert words in out
 
 
+def test_verdict_and_remedies_come_first_and_last_and_no_unwritten_file_is_named(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run(capsys, "--model", "7b", "--device", "1xH200")
+    lines = out.strip().splitlines()
+    assert lines[0].startswith("does not fit") and lines[2].startswith("remedy ")
+    assert any(line.startswith("does not fit") for line in lines[-5:]) and "--optimizer" in "".join(
+        lines[-3:]
+    )
+    assert "gates/launch" not in out and "rlvr train" not in out
+    assert "vllm_importance_sampling_correction" in out and "…" not in out
+    assert "1000 prompts and temperature 1 are assumed" in out
+
+
+def test_an_unknown_device_is_corrected_in_the_example_too(capsys):
+    _, out, _ = run(capsys, "--model", "7b", "--device", "2xH20", "--json")
+    error = json.loads(out)["error"]
+    assert "'H200'" in error["found"] and error["fix"] == "rlvr plan --device 2xH200"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
