@@ -233,25 +233,39 @@ def read_lines(path: Path, kind: type[F]) -> list[F]:
     Raises:
         DataError: ``record.damaged`` with the line, when a line in the middle is not a ``kind``.
     """
-    return [kind.model_validate(value) for value in read_objects(path)]
+    from pydantic import ValidationError
+
+    found = []
+    for number, value in _numbered_objects(path):
+        try:
+            found.append(kind.model_validate(value))
+        except ValidationError as error:
+            message = error.errors()[0]["msg"]
+            raise _damaged(path, f"line {number} is not a valid {kind.__name__}: {message}") from error
+    return found
 
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
     """Read one JSON object a line as plain dictionaries; see :func:`read_lines`."""
-    if not path.is_file():
-        return []
-    lines = path.read_bytes().split(b"\n")
-    found = []
+    return [value for _, value in _numbered_objects(path)]
+
+
+def _numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            found.append(json.loads(line))
+            value = json.loads(line)
         except ValueError as error:
             if _is_torn(lines, number):
                 continue  # a kill in the middle of an append; the line was never acknowledged
             raise _damaged(path, f"line {number} is not JSON ({error})") from None
-    return found
+        except RecursionError:
+            raise _damaged(path, f"line {number} is nested too deeply") from None
+        if not isinstance(value, dict):
+            raise _damaged(path, f"line {number} is a {type(value).__name__}, not an object")
+        yield number, value
 
 
 def write_record(path: Path, record: Record) -> Path:
@@ -271,6 +285,14 @@ def read_record(path: Path, kind: type[R]) -> R | None:
     if not path.is_file():
         return None
     try:
+        return _validated(path, kind, _body(path, kind))
+    except RecursionError:
+        raise _damaged(path, "it is nested too deeply") from None
+
+
+def _body(path: Path, kind: type[Record]) -> dict[str, Any]:
+    """Return the record in the envelope, once kind, checksum and schema fit."""
+    try:
         envelope = json.loads(path.read_text("utf-8"))
         body = envelope["record"]
         found_kind, checksum = envelope["kind"], envelope["checksum"]
@@ -280,14 +302,19 @@ def read_record(path: Path, kind: type[R]) -> R | None:
         raise _damaged(path, f"it holds a {found_kind}, not a {kind.__name__}")
     if checksum != content_hash(body):
         raise _damaged(path, "its content does not match its checksum")
-    if body.get("schema_number", 0) > kind.SCHEMA:
+    if not isinstance(body, dict):
+        raise _damaged(path, f"its record is a {type(body).__name__}, not an object")
+    schema = body.get("schema_number", 0)
+    if not isinstance(schema, int):
+        raise _damaged(path, f"its schema_number is a {type(schema).__name__}, not a number")
+    if schema > kind.SCHEMA:
         raise DataError(
             "record.newer",
-            f"schema {body['schema_number']} of {kind.__name__}; this version reads up to {kind.SCHEMA}",
+            f"schema {schema} of {kind.__name__}; this version reads up to {kind.SCHEMA}",
             where=str(path),
             fix="use the version of rlvr that wrote it, or run the stage again",
         )
-    return _validated(path, kind, body)
+    return body
 
 
 def content_hash(value: Any) -> str:

@@ -105,6 +105,8 @@ def test_fewer_than_fifty_readings_are_refused(tmp_path: Path, samples: int):
         ("model: [\n", "config.yaml"),
         ("model: a\n", "config.missing-key"),
         ("a: 1\na: 2\n", "config.yaml"),
+        ("a: " + "[" * 3000, "config.yaml"),
+        ("a: 2001-99-99\n", "config.yaml"),
     ],
 )
 def test_broken_files_have_their_own_code(tmp_path: Path, text: str, code: str):

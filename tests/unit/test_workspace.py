@@ -57,6 +57,42 @@ def test_newer_schema_is_refused(tmp_path: Path):
     assert caught.value.code == "record.newer"
 
 
+@pytest.mark.parametrize("number", ["two", None, [1]])
+def test_a_schema_number_that_is_none_is_damage(tmp_path: Path, number: object):
+    path = tmp_path / "a.json"
+    body = Record().model_dump(mode="json") | {"schema_number": number}
+    path.write_text(json.dumps({"kind": "Record", "checksum": content_hash(body), "record": body}))
+    with pytest.raises(DataError, match="schema_number is a") as caught:
+        read_record(path, Record)
+    assert caught.value.code == "record.damaged"
+
+
+def test_a_record_that_is_no_object_or_nested_without_end(tmp_path: Path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"kind": "Record", "checksum": content_hash([1]), "record": [1]}))
+    with pytest.raises(DataError, match="a list, not an object"):
+        read_record(path, Record)
+    path.write_text('{"record": ' + "[" * 100_000)
+    with pytest.raises(DataError, match="nested too deeply"):
+        read_record(path, Record)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("[1]", "line 2 is a list, not an object"),
+        ("[" * 100_000, "line 2 is nested too deeply"),
+        ('{"role": 3}', "line 2 is not a valid Message"),
+    ],
+)
+def test_lines_that_are_something_else_are_named(tmp_path: Path, line: str, found: str):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"role": "user", "content": "a"}\n' + line + "\n")
+    with pytest.raises(DataError, match=found) as caught:
+        read_lines(path, Message)
+    assert (caught.value.code, caught.value.where) == ("record.damaged", str(path))
+
+
 def test_torn_last_line_is_dropped_and_the_next_append_starts_a_line(tmp_path: Path):
     path = tmp_path / "a.jsonl"
     append_lines(path, [{"n": 1}, {"n": 2}])

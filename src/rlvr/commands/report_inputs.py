@@ -136,7 +136,7 @@ def _lenient(path: Path, kind: type[R]) -> R | None:
     try:
         body = json.loads(path.read_text("utf-8"))["record"]
         return kind.model_validate({name: body[name] for name in kind.model_fields if name in body})
-    except (OSError, ValueError, KeyError, TypeError, ValidationError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, ValidationError):
         return None
 
 

@@ -22,9 +22,11 @@ def read_config(path: Path) -> Config:
         ConfigError: ``config.unreadable``, ``config.yaml``, ``config.empty``, ``config.unknown-key``,
             ``config.missing-key`` or ``config.value``, with file and line.
     """
-    document = _load(path)
     try:
+        document = _load(path)
         return Config.model_validate(_plain(document))
+    except RecursionError:
+        raise ConfigError("config.yaml", "nested too deeply", where=str(path)) from None
     except ValidationError as error:
         raise _explain(path, document, error) from None
 
@@ -38,7 +40,10 @@ def _load(path: Path) -> Any:
         ) from None
     try:
         document = YAML(typ="rt").load(text)
-    except YAMLError as error:
+    except (
+        YAMLError,
+        ValueError,
+    ) as error:  # a ValueError: a number or a date that YAML allows and Python does not
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]

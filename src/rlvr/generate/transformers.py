@@ -22,7 +22,7 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, GenerationConfig, LogitsProcessor
 
-from rlvr.errors import ConfigError, DataError, InfrastructureError
+from rlvr.errors import ConfigError, DataError, InfrastructureError, in_words
 from rlvr.generate import Generated, Progress
 from rlvr.generate.location import Location, load_failed, locate
 from rlvr.generate.network import stay_offline_when_unreachable
@@ -356,15 +356,13 @@ def _read_template(path: Path) -> str:
 
 
 def _rendered(tokenizer: Any, messages: list[dict[str, str]], name: str) -> str:
-    import jinja2
-
     try:
         text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-    except jinja2.TemplateError as error:
+    except Exception as error:  # a template is a program: it may raise anything
         roles = ", ".join(message["role"] for message in messages)
         raise DataError(
             "data.chat-template",
-            f"the chat template refused a prompt with roles {roles}: {error}",
+            f"the chat template refused a prompt with roles {roles}: {in_words(error)}",
             where=name,
             fix="drop the system prompt if the template knows none, or set sampling.chat_template",
         ) from None

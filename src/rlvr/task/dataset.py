@@ -83,7 +83,10 @@ def load_rows(source: str, base: Path, *, prompt_column: str = "prompt") -> list
 def _read(source: str, base: Path) -> Iterable[Mapping[str, Any]]:
     if source.startswith(GYM_SCHEME):
         return _read_reasoning_gym(source)
-    path = (base / Path(source).expanduser()).absolute()
+    try:
+        path = (base / Path(source).expanduser()).absolute()
+    except RuntimeError as error:  # ~name of nobody here
+        raise DataError("data.missing", f"{error}", where=source, expected="a path without ~") from None
     if path.is_file():
         return read_file(path)
     if (
@@ -176,6 +179,8 @@ def _read_json(path: Path) -> Iterator[dict[str, Any]]:
     except ValueError:
         yield from _read_jsonl(path)  # one object a line under the wrong suffix; else this names the line
         return
+    except RecursionError:
+        raise DataError("data.not-json", "nested too deeply", where=str(path)) from None
     rows = value if isinstance(value, list) else [value]
     for number, row in enumerate(rows):
         if not isinstance(row, dict):
@@ -184,10 +189,19 @@ def _read_json(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_csv(path: Path) -> Iterator[dict[str, Any]]:
-    for number, row in enumerate(csv.DictReader(_text(path).splitlines(keepends=True))):
-        if None in row:
-            raise DataError("data.damaged", "more cells than columns", where=f"{path}, row {number}")
-        yield dict(row)
+    reader = csv.DictReader(_text(path).splitlines(keepends=True))
+    try:
+        for number, row in enumerate(reader):
+            if None in row:
+                raise DataError("data.damaged", "more cells than columns", where=f"{path}, row {number}")
+            yield dict(row)
+    except csv.Error as error:  # a cell over the module's limit of 131072 characters
+        raise DataError(
+            "data.damaged",
+            f"not readable as CSV: {error}",
+            where=f"{path}:{reader.line_num}",
+            fix="mend that line, or write the rows as .jsonl, where a text may have any length",
+        ) from None
 
 
 def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
@@ -288,9 +302,27 @@ def _row(source: str, index: int, values: Mapping[str, Any], prompt_column: str)
     _refuse_other_kinds(source, values)
     if prompt_column not in values:
         raise _no_prompt(where, values, prompt_column)
+    _refuse_unwritable(where, values)
     prompt, is_chat = as_messages(values[prompt_column], where)
     columns = {key: value for key, value in values.items() if key != prompt_column}
     return make_row(index, prompt, is_chat, columns)
+
+
+def _refuse_unwritable(where: str, values: Mapping[str, Any]) -> None:
+    """Refuse a text that no file or tokenizer takes: half of a surrogate pair, as a cut-off escape leaves it."""
+    for name, value in values.items():
+        try:
+            json.dumps({name: value}, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                "data.surrogate",
+                f"column {name!r} holds half a surrogate pair, {error.object[error.start]!a}",
+                where=where,
+                expected="text that UTF-8 can hold",
+                fix="remove that character, or write the whole character where an escape was cut in two",
+            ) from None
+        except RecursionError:
+            raise DataError("data.nested", f"column {name!r} is nested too deeply", where=where) from None
 
 
 def make_row(index: int, prompt: list[Message], is_chat: bool, columns: dict[str, Any]) -> Row:

@@ -90,6 +90,8 @@ def test_a_row_hash_depends_on_prompt_and_references_alone(tmp_path):
         ),
         ('{"prompt": "a", "tools": [{"name": "f"}]}\n', "data.tools", "single-turn"),
         ('{"prompt": [{"role": "tool", "content": "a"}]}\n', "data.tools", "single-turn"),
+        ('{"prompt": "a"}\n{"prompt": "b \\ud83d"}\n', "data.surrogate", "row 1: column 'prompt'"),
+        ('{"prompt": "a", "answer": ["\\udc00"]}\n', "data.surrogate", "column 'answer'"),
     ],
 )
 def test_bad_data_is_named_with_its_place(tmp_path, text, code, needle):
@@ -99,6 +101,27 @@ def test_bad_data_is_named_with_its_place(tmp_path, text, code, needle):
     assert caught.value.code == code
     assert "d.jsonl" in caught.value.where
     assert needle in caught.value.message()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("d.json", "[" * 100_000, "data.not-json"),
+        ("d.csv", "prompt,answer\na," + "b" * 140_000 + "\n", "data.damaged"),
+    ],
+)
+def test_what_the_formats_own_readers_give_up_on(tmp_path, name, text, code):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError) as caught:
+        load_rows(name, tmp_path)
+    assert caught.value.code == code
+    assert name in caught.value.where
+
+
+def test_the_home_of_nobody(tmp_path):
+    with pytest.raises(DataError) as caught:
+        load_rows("~nobody-of-that-name/x.jsonl", tmp_path)
+    assert caught.value.code == "data.missing"
 
 
 def test_a_missing_file_names_the_nearest_one(tmp_path):
