@@ -11,6 +11,7 @@ from rlvr.audit.engine import audit_target
 from rlvr.audit.findings import read_baseline, unused_entries, with_baseline
 from rlvr.audit.rows import AuditRow
 from rlvr.audit.runner import PickledTarget
+from rlvr.audit.unpaid import NEVER_ATTACKED
 from rlvr.errors import RewardError
 from rlvr.records.audit import BLOCKING, AuditRecord, Finding, NotChecked, RewardAudit, direction_of
 
@@ -31,30 +32,6 @@ class NamedReward(Protocol):
     @property
     def role(self) -> str:
         """``correctness``, ``format`` or ``length``."""
-        ...
-
-
-class TaskRow(Protocol):
-    """A row as the task stage reads it."""
-
-    @property
-    def index(self) -> int:
-        """Position in the data."""
-        ...
-
-    @property
-    def prompt(self) -> Sequence[Any]:
-        """Messages."""
-        ...
-
-    @property
-    def is_chat(self) -> bool:
-        """Whether the data gave messages rather than a string."""
-        ...
-
-    @property
-    def columns(self) -> Mapping[str, Any]:
-        """The other columns."""
         ...
 
 
@@ -93,23 +70,12 @@ class Total:
     def __init__(self, scorer: Any) -> None:
         self.scorer = scorer
         self.__name__ = "total"
+        limits = [getattr(one.function, "cpu_seconds", 0.0) for one in scorer.components]
+        self.cpu_seconds = max(limits, default=0.0)
 
     def __call__(self, prompts: Any, completions: Any, **columns: Any) -> list[float | None]:
         """Return the weighted sums of a batch."""
         return [row.total for row in self.scorer.score_batch(prompts, completions, columns)]
-
-
-def audit_rows(rows: Iterable[TaskRow]) -> list[AuditRow]:
-    """Return the task's rows as the audit sees them."""
-    return [AuditRow(place, _prompt(row), dict(row.columns)) for place, row in enumerate(rows)]
-
-
-def _prompt(row: TaskRow) -> Any:
-    messages = [
-        {"role": message.role, "content": message.content} if hasattr(message, "role") else dict(message)
-        for message in row.prompt
-    ]
-    return messages if row.is_chat else "\n".join(str(message["content"]) for message in messages)
 
 
 def audit_rewards(
@@ -126,7 +92,7 @@ def audit_rewards(
 
     Args:
         scorer: The scorer, picklable, with its components.
-        rows: The training rows, or some of them.
+        rows: The training rows, or some of them, their prompts as the trainer passes them.
         stamp: Time, version and fingerprints for the record.
         baseline: File with known findings and their reasons.
         labels: The reader's labels with the present scores; a disagreement is a finding.
@@ -160,13 +126,23 @@ def record_of(
     """Return the record: passed when no finding of high or critical severity is open."""
     findings = [finding for one in audits for finding in one.findings]
     open_ones = [finding for finding in findings if finding.blocks]
+    unpaid = [
+        one for one in audits if any(each.blocks and each.attack in NEVER_ATTACKED for each in one.findings)
+    ]
     return AuditRecord(
         **dict(stamp),
         passed=not open_ones,
-        why=_why(findings, open_ones, len(audits)),
+        why=_unattacked(unpaid, len(audits)) + _why(findings, open_ones, len(audits)),
         rewards=list(audits),
         labels_replayed=labels_replayed,
     )
+
+
+def _unattacked(unpaid: Sequence[RewardAudit], rewards: int) -> str:
+    if not unpaid:
+        return ""
+    names = ", ".join(one.reward for one in unpaid)
+    return f"{len(unpaid)} of {rewards} reward(s) could not be attacked: no completion was paid ({names}); "
 
 
 def _why(findings: Sequence[Finding], open_ones: Sequence[Finding], rewards: int) -> str:
@@ -192,7 +168,7 @@ def _one(
     if progress is not None:
         progress(name)
     target = PickledTarget(_pickled(name, function), name, _file_of(function))
-    return audit_target(target, rows, role=role, budget_s=budget_s, name=name, column=column)
+    return audit_target(target, rows, role=role, budget_s=budget_s, name=name, column=column, for_gate=True)
 
 
 def _pickled(name: str, function: Any) -> bytes:

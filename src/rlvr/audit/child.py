@@ -85,6 +85,7 @@ class Loaded:
             "file": self.file,
             "line": _first_line(self.function),
             "reference_column": _reference_column(self.function),
+            "time_limit": _time_limit(self.function),
         }
 
 
@@ -116,6 +117,12 @@ def _reference_column(function: Any) -> str | None:
         return None
     found = function.reference_column
     return found if isinstance(found, str) else ""
+
+
+def _time_limit(function: Any) -> float:
+    """Return the seconds that a built-in reward gives a program; 0 for one that says nothing."""
+    found = getattr(function, "cpu_seconds", 0)
+    return float(found) if isinstance(found, int | float) else 0.0
 
 
 def _first_line(function: Any) -> int:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from rlvr.audit import odd, orders, properties, steps
+from rlvr.audit import odd, orders, properties, steps, unpaid
 from rlvr.audit.findings import FindingFactory, by_severity
 from rlvr.audit.profile import Levels, Profile, guess_role
 from rlvr.audit.references import read_golds
@@ -33,6 +33,7 @@ class Audit:
         role: The stated role, or None to have it guessed.
         budget_s: Seconds for all calls together.
         column: The reference column where the caller knows it.
+        for_gate: Prompts stand in the trainer's own shape, and a reward that pays nothing is a finding.
     """
 
     def __init__(
@@ -43,8 +44,11 @@ class Audit:
         role: str | None,
         budget_s: float,
         column: str | None = None,
+        *,
+        for_gate: bool = False,
     ) -> None:
         self.runner = runner
+        self.for_gate = for_gate
         self.target = target
         self.facts = runner.facts
         name = getattr(target, "attribute", "") or getattr(target, "name", "") or self.facts.name
@@ -59,6 +63,8 @@ class Audit:
         self.stated_role = role
         self.session = Session(runner, rows, convention, budget_s)
         self.session.always_isolated = self.source.calls_any("exec")  # what a program defines must not stay
+        # the sandbox of the built-in rewards keeps nothing of a program
+        self.session.contained = self.facts.time_limit > 0 and not self.facts.file
         self.factory = FindingFactory(target, name, self.facts.file, self.session.convention)
         self.findings: list[Finding] = []
         self.remarks: list[Finding] = []
@@ -200,6 +206,7 @@ STEPS: tuple[Step, ...] = (
     properties.check_all_finite,
     orders.check_counts,
     orders.check_range,
+    unpaid.check_attacked,
 )
 
 
@@ -211,6 +218,7 @@ def audit_target(
     budget_s: float = BUDGET_S,
     name: str = "",
     column: str | None = None,
+    for_gate: bool = False,
 ) -> RewardAudit:
     """Audit one reward on rows.
 
@@ -221,20 +229,22 @@ def audit_target(
         budget_s: Seconds for all calls together; what does not fit is listed as not checked.
         name: Name in the record; default: the function's own.
         column: The reference column; default: what the reward says, else read from its source.
+        for_gate: Prompts stand in the trainer's own shape, so a reward that cannot read it, or that was never seen
+            paying anything, gets a high finding.
 
     Raises:
         ConfigError: The reward cannot be loaded.
     """
     started = time.monotonic()
     with Runner(target) as runner:
-        audit = Audit(runner, rows, target, role, budget_s, column)
+        audit = Audit(runner, rows, target, role, budget_s, column, for_gate=for_gate)
         for step in STEPS:
             step(audit)
         form = audit.profile.form
         return RewardAudit(
             reward=name or audit.factory.name,
             role=audit.profile.role,
-            convention=audit.session.convention.words,
+            convention=audit.session.words,
             form=form.name if form else "",
             reference_column=audit.column,
             findings=by_severity(audit.findings),

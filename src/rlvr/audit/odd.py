@@ -407,7 +407,7 @@ def check_program_limits(audit: Audit, rows: Sequence[int]) -> None:
     loop = f"def {task.entry}(*args, **kwargs):\n    while True:\n        pass\n"
     program = "while True:\n    pass\n" if task.is_program else loop
     text = audit.profile.form(program)
-    stated = [value for value in audit.source.timeouts if 0 < value < 60]
+    stated = [value for value in (*audit.source.timeouts, audit.facts.time_limit) if 0 < value < 60]
     wait = min(LONGEST_WAIT_S, (max(stated) * 1.2 + 2.0) * max(1, len(task.examples)) if stated else 3.0)
     result = audit.session.singles([(row, text)], wait)[0]
     if result.kind == "hang":

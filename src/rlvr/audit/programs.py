@@ -54,12 +54,14 @@ class Task:
 def read_task(row: AuditRow, value: Any, source: Source) -> Task:
     """Return what the tests of a row ask for, as far as they can be read."""
     value = _parsed(value)
-    text = value if isinstance(value, str) else "\n".join(_asserts(value))
-    examples = list(_examples_in_asserts(text)) or list(_examples_in_data(value, row))
+    tests = _parsed(value["tests"]) if isinstance(value, Mapping) and "tests" in value else value
+    text = tests if isinstance(tests, str) else "\n".join(_asserts(tests))
+    examples = list(_examples_in_asserts(text)) or list(_examples_in_data(tests, row))
     entry = _entry(row, value, text, source)
     texts = bool(examples) and all(isinstance(one.given, str) for one in examples)
     reads_input = any(word in source.text for word in ("input=", "stdin", "communicate("))
-    return Task(entry, tuple(examples), texts and reads_input)
+    nameless = tests is not value and not any(isinstance(value.get(name), str) for name in ENTRY_COLUMNS)
+    return Task(entry, tuple(examples), texts and (reads_input or nameless))
 
 
 def _parsed(value: Any) -> Any:

@@ -77,6 +77,7 @@ class Facts:
     file: str
     line: int
     reference_column: str | None = None
+    time_limit: float = 0.0
 
     @property
     def takes_any_keyword(self) -> bool:

@@ -136,6 +136,8 @@ class Session:
         self._workers: set[str] = set()
         self.hangs = 0
         self.sticky = False
+        self.turned = False
+        self.contained = False
         self.always_isolated = False
         self._worker: Worker | None = None
         self.first_call_s = 0.0
@@ -150,8 +152,17 @@ class Session:
         """Mean time of a call with one completion so far."""
         return self._spent / self._singles if self._singles else 0.001
 
+    @property
+    def words(self) -> str:
+        """The convention in words; where the reward reads the other shape alone, what the trainer passes too."""
+        if not self.turned:
+            return self.convention.words
+        passed = "strings" if self.convention.chat else "chat messages"
+        return f"{self.convention.words}; the trainer passes {passed}"
+
     def with_chat(self, chat: bool) -> None:
         """Pass completions as messages, or as strings, from now on."""
+        self.turned = chat != self.rows[0].is_chat
         self.convention = replace(self.convention, chat=chat)
         self._known.clear()
 
@@ -205,6 +216,7 @@ class Session:
         """Return a session on another process that calls the same reward in the same way."""
         other = Session(runner, self.rows, self.convention, self.seconds_left)
         other.extra_columns = self.extra_columns
+        other.turned = self.turned
         return other
 
     def singles(
@@ -218,7 +230,7 @@ class Session:
             isolated: A fresh worker for every completion, for ones that may leave something behind.
         """
         wanted = list(pairs)
-        isolated = isolated or self.always_isolated
+        isolated = (isolated or self.always_isolated) and not self.contained
         new = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
         size = int(min(64, max(1, CHUNK_S / self.seconds_per_call))) if self._singles else 4
         for group in [[pair] for pair in new] if isolated else _chunks(new, size):
@@ -252,7 +264,7 @@ class Session:
     def prefetch(self, pairs: Iterable[tuple[int, str]], clock: float = CALL_SECONDS) -> None:
         """Score completions at the same time, each in a worker of its own; for rewards that start processes."""
         new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        if self.seconds_left <= 0:
+        if self.seconds_left <= 0 or self.contained:
             return
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda pair: self._one(pair, clock), new))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlvr.audit import odd
+from rlvr.audit import odd, unpaid
 from rlvr.audit.attacks.answers import answer_trials, blank_trials
 from rlvr.audit.attacks.code import code_trials
 from rlvr.audit.attacks.formats import format_trials, layout_trials
@@ -44,18 +44,7 @@ def settle_form_of_completions(audit: Audit) -> None:
     session.with_chat(not session.convention.chat)
     second = session.singles(texts)
     if any(result.kind == "scores" for result in second):
-        audit.factory.convention = session.convention
-        audit.report(
-            "other",
-            "completion-form",
-            f"it reads {'messages' if session.convention.chat else 'strings'} only, but with these prompts the "
-            f"trainer passes {'strings' if session.convention.chat else 'messages'} ({first[0].message})",
-            fix="accept both: take completion[0]['content'] where a completion is a list",
-            severity="low",
-            row=0,
-            text=PROSE,
-            result=first[0],
-        )
+        unpaid.report_other_shape(audit, first[0])
         return
     session.with_chat(not session.convention.chat)
 
@@ -65,6 +54,8 @@ def find_form(audit: Audit) -> None:
     profile = audit.profile
     rows = list(range(min(len(audit.session.rows), GOLD_ROWS)))
     discover(profile, audit.session, rows)
+    if audit.for_gate and not profile.paid_rows and profile.role in ("correctness", "composite"):
+        unpaid.try_other_shape(audit, rows)
     if not profile.paid_rows and profile.role in ("correctness", "composite"):
         _find_with_other_column(audit, rows)
     if not profile.paid_rows and profile.column and profile.role != "format":
@@ -437,6 +428,10 @@ def attack_code(audit: Audit) -> None:
     rows = audit.profile.paid_rows
     if not rows:
         _attack_any_program(audit)
+        return
+    if audit.session.contained:
+        _attack_programs(audit, rows)
+        odd.check_program_limits(audit, rows)
         return
     waiting = threading.Thread(target=odd.check_program_limits, args=(audit, rows))
     waiting.start()  # it mostly waits, so the other programs run beside it

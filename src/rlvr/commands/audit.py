@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rlvr.audit.chain import Label
+    from rlvr.audit.rows import AuditRow
+    from rlvr.audit.trainer_shape import Shape
     from rlvr.commands.chain import Chain
     from rlvr.records.audit import AuditRecord, Finding
 
@@ -75,6 +77,10 @@ def command(
         emit_json(record.as_output())
     else:
         print_record(record)
+        if not record.passed:
+            _print_next_step(
+                record, f"rlvr audit {target or _workspace(folder)}", in_workspace=target is None
+            )
     return 0 if record.passed else 3
 
 
@@ -93,22 +99,72 @@ def audit_workspace(
         budget_s: Seconds for each reward.
         progress: Told the name of each reward before it is audited.
     """
-    from rlvr.audit.chain import audit_rewards, audit_rows
+    from rlvr.audit.chain import audit_rewards
     from rlvr.workspace import stamp
 
     named = chain.config.gates.audit.baseline
     path = baseline or (chain.base / named if named else None)
+    shape = trainer_shape(chain)
     record = audit_rewards(
         chain.scorer,
-        audit_rows(chain.rows[:ROWS_ATTACKED]),
+        _rows(chain, shape.chat),
         stamp=stamp(chain.fingerprints),
         baseline=path,
         labels=_labels(chain),
         budget_s=budget_s,
         progress=progress,
     )
+    if shape.assumed:
+        record = _with_assumption(record, shape)
     chain.workspace.write_record("audit", record)
     return record
+
+
+def trainer_shape(chain: Chain) -> Shape:
+    """Return whether the trainer passes messages or strings, from the configured template or the model's files."""
+    from rlvr.audit.trainer_shape import Shape, shape_of
+    from rlvr.generate.location import locate
+
+    config, has_chat_rows = chain.config, any(row.is_chat for row in chain.rows)
+    if config.sampling.chat_template:
+        return Shape(True, "sampling.chat_template is set")
+    try:
+        place = locate(config.model, chain.base, config.adapter)
+    except ConfigError as error:
+        return Shape(has_chat_rows, f"{error.found} at model {config.model}", assumed=True)
+    if place.adapter and (Path(place.adapter) / "tokenizer_config.json").is_file():
+        return shape_of(place.adapter, is_local=True, gguf_file=None, has_chat_rows=has_chat_rows)
+    return shape_of(
+        place.name, is_local=place.is_local, gguf_file=place.gguf_file, has_chat_rows=has_chat_rows
+    )
+
+
+def _rows(chain: Chain, has_template: bool) -> list[AuditRow]:
+    """Return the rows to attack, their prompts as the trainer passes them."""
+    from rlvr.audit.rows import AuditRow
+    from rlvr.task.prompt import for_trainer, with_system
+
+    system = chain.config.sampling.system_prompt
+    return [
+        AuditRow(
+            place,
+            for_trainer(with_system(row.prompt, system), row.is_chat, has_template or row.is_chat),
+            dict(row.columns),
+        )
+        for place, row in enumerate(chain.rows[:ROWS_ATTACKED])
+    ]
+
+
+def _with_assumption(record: AuditRecord, shape: Shape) -> AuditRecord:
+    from rlvr.records.audit import NotChecked
+
+    passed = "chat messages" if shape.chat else "strings"
+    entry = NotChecked(
+        what="shape of completions", why=f"{shape.because}: assumed that the trainer passes {passed}"
+    )
+    first, *others = record.rewards
+    first = first.model_copy(update={"not_checked": [*first.not_checked, entry]})
+    return record.model_copy(update={"rewards": [first, *others]})
 
 
 def audit_function(
@@ -234,6 +290,26 @@ def print_record(record: AuditRecord) -> None:
             out.print(f"  not checked: {entry.what} ({entry.why})", style="dim", markup=False)
     colour, mark = ("green", "✓") if record.passed else ("red", "✗")
     out.print(f"\n[{colour}]{mark}[/] {record.why}")
+
+
+def _workspace(folder: Path) -> str:
+    return "" if folder == Path() else f"-w {folder}"
+
+
+def _print_next_step(record: AuditRecord, again: str, *, in_workspace: bool) -> None:
+    """Print what to do about open findings, and how one that the task asks for can stand."""
+    out = console()
+    first = next(finding.id for finding in record.findings if finding.blocks)
+    again = again.strip()
+    named = ", or under gates.audit.baseline in rlvr.yaml" if in_workspace else ""
+    out.print(f"next: mend what `do:` says, then {again}", markup=False)
+    out.print(
+        f"A finding that the task asks for can stand with a reason: write known.yaml and name it with\n"
+        f"`{again} --baseline known.yaml`{named}:\n"
+        f"  accepted:\n    - id: {first}\n      reason: why it is no defect of this task",
+        style="dim",
+        markup=False,
+    )
 
 
 def _print_findings(out: Any, findings: Sequence[Finding]) -> None:

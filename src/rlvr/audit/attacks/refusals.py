@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 from rlvr.audit.profile import Profile
@@ -11,6 +12,21 @@ from rlvr.audit.trials import Trial
 from rlvr.records.audit import Severity
 
 _SEVERITIES: dict[str, Severity] = {"high": "high", "medium": "medium", "low": "low", "info": "info"}
+
+
+_FIXES = {
+    "codes": "normalise case and space only: some references have leading zeros, so zeros are part of the answer",
+    "values": "compare values, not texts: normalise separators, trailing zeros and space first",
+    "texts": "compare without regard to case and space, unless the task asks for them as they stand",
+}
+_LEADING_ZERO = re.compile(r"[-+]?0\d")
+
+
+def _family(profile: Profile, kind: str) -> str:
+    """Return what the references are: digits that are codes, values, or texts."""
+    if any(_LEADING_ZERO.match(gold.text) for gold in profile.golds):
+        return "codes"
+    return "texts" if kind in ("text", "boolean") else "values"
 
 
 def equivalent_trials(profile: Profile, rows: Sequence[int]) -> Iterator[Trial]:
@@ -22,7 +38,7 @@ def equivalent_trials(profile: Profile, rows: Sequence[int]) -> Iterator[Trial]:
         gold, answer = profile.golds[row], profile.answers.get(row)
         if answer is None:
             continue
-        fix = "compare values, not texts: normalise separators, zeros, case and space first"
+        fix = _FIXES[_family(profile, gold.kind)]
         for text, label, weight in equivalents(gold):
             why = f"{text!r} ({label}) is refused where {answer!r} is paid"
             attack = label.replace(" ", "-")
