@@ -125,6 +125,16 @@ def drop_last_label(folder):
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
 
+def edit_rows_that_were_seen(folder):
+    edit_a_tenth_of_rows_and_more(folder)
+    rows = [row.row_hash for row in Chain(folder).rows]
+    write_atomic(folder / "gates" / "inspect" / "rows.json", json.dumps({"rows": rows}).encode())
+
+
+def tear_rows_that_were_seen(folder):
+    write_atomic(folder / "gates" / "inspect" / "rows.json", b'{"rows": [')
+
+
 def edit_attestation(folder):
     replace(folder / "gates" / "inspect.json", '"simulated": false', '"simulated": true')
 
@@ -142,6 +152,8 @@ def edit_attestation(folder):
         (edit_label, "label"),
         (drop_last_label, "labels"),
         (edit_attestation, "checksum"),
+        (edit_rows_that_were_seen, "rows.json"),
+        (tear_rows_that_were_seen, "rows.json"),
     ],
     ids=lambda one: one if isinstance(one, str) else one.__name__,
 )
@@ -402,3 +414,14 @@ def test_a_program_reads_in_the_demo_alone_and_a_person_starts_over(folder, sit)
 def test_terminal_without_a_terminal(folder, capsys):
     assert main(["inspect", "-w", str(folder), "--terminal"]) == 2
     assert "no terminal" in capsys.readouterr().err
+
+
+def test_a_selection_of_an_earlier_version_vouches_for_no_rows_and_still_counts(passed):
+    from rlvr.workspace import write_record
+
+    files = InspectionFolder.of_gates(passed / "gates")
+    selection = files.selection()
+    assert selection.rows_hash
+    write_record(files.selection_path, selection.model_copy(update={"rows_hash": ""}))
+    assert len(files.seen_rows()) == made.ROWS
+    assert inspection(passed).state == "passed"

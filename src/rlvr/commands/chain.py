@@ -116,7 +116,10 @@ class Chain:
             "inspect": Attestation,
             "plan": PlanRecord,
         }
-        return {"admit": self.admitted(), **{name: self._record(name, kind) for name, kind in kinds.items()}}
+        found = {name: self._record(name, kind) for name, kind in kinds.items()}
+        if found["inspect"] is not None and isinstance(self._seen_rows, DataError):
+            found["inspect"] = self._seen_rows
+        return {"admit": self.admitted(), **found}
 
     def _record(self, name: str, kind: type[Record]) -> Record | RlvrError | None:
         try:
@@ -166,10 +169,20 @@ class Chain:
             is_demo=self.is_demo,
         )
 
-    def _changed_rows(self) -> float:
+    @property
+    def _seen_rows(self) -> list[str] | DataError:
+        """The rows that the inspection knows, or why they cannot be told."""
         from rlvr.inspection.folder import InspectionFolder
 
-        known = InspectionFolder.of_gates(self.workspace.gates).seen_rows()
+        try:
+            return InspectionFolder.of_gates(self.workspace.gates).seen_rows()
+        except DataError as error:
+            return error
+
+    def _changed_rows(self) -> float:
+        known = self._seen_rows
+        if isinstance(known, DataError):
+            return 1.0
         return fingerprint.changed_share(known, [row.row_hash for row in self.rows]) if known else 1.0
 
     @functools.cached_property

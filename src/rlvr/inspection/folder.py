@@ -3,7 +3,7 @@
     selection.json    the draws, round by round, and what the pool was made from
     samples.jsonl     the drawn samples; labels stay checkable when the probe samples anew
     labels.jsonl      one event a line; see labels.py
-    rows.json         hashes of the training rows that the pool was sampled from
+    rows.json         hashes of the training rows that the pool was sampled from; the selection vouches for them
     scores.json       the scores that the labels were last compared with, and the reward that gave them
     reopened.jsonl    why a run closed the gate again
     earlier-N/        the same files of a reading that was started over
@@ -37,6 +37,7 @@ from rlvr.records.inspection import (
 from rlvr.records.samples import Sample, ScoredSample
 from rlvr.workspace import (
     append_lines,
+    content_hash,
     now,
     read_lines,
     read_record,
@@ -121,9 +122,17 @@ class InspectionFolder:
         write_record(self.record_path, attestation)
 
     def seen_rows(self) -> list[str]:
-        """Return the hashes of the training rows that the pool was sampled from."""
-        path = self.root / "rows.json"
-        rows: list[str] = json.loads(path.read_text("utf-8"))["rows"] if path.is_file() else []
+        """Return the hashes of the training rows that the pool was sampled from; none before the first draw.
+
+        Raises:
+            DataError: ``record.damaged`` when the list is not the one that the selection was drawn from.
+        """
+        path, selection = self.root / "rows.json", self.selection()
+        if selection is None or not path.is_file():
+            return []
+        rows = _row_hashes(path)
+        if selection.rows_hash and content_hash(rows) != selection.rows_hash:
+            raise _damaged_rows(path, "its rows are not those that the samples were drawn from")
         return rows
 
     def kept_scores(self) -> KeptScores | None:
@@ -204,12 +213,15 @@ class InspectionFolder:
         kept = {one.completion_id for one in self.samples()}
         wanted = set(drawn) - kept
         append_lines(self.samples_path, [one for one in samples if one.completion_id in wanted])
+        seen = list(rows)
         if before is None:
-            write_atomic(self.root / "rows.json", json.dumps({"rows": list(rows)}).encode())
+            write_atomic(self.root / "rows.json", json.dumps({"rows": seen}).encode())
         draw = Draw.model_validate(
             {"seed": seed + len(draws), "reason": reason, "reward": made_from.reward, "completion_ids": drawn}
         )
-        base = before or Selection(source=source, passed=True, **stamp(made_from))
+        base = before or Selection(
+            source=source, passed=True, rows_hash=content_hash(seen), **stamp(made_from)
+        )
         selection = base.model_copy(update={"draws": [*draws, draw]})
         write_record(self.selection_path, selection)
         return selection
@@ -227,6 +239,26 @@ class InspectionFolder:
         for path in present:
             path.replace(aside / path.name)
         return aside
+
+
+def _row_hashes(path: Path) -> list[str]:
+    try:
+        rows = json.loads(path.read_text("utf-8"))["rows"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged_rows(path, "it is not a list of row hashes") from None
+    if not isinstance(rows, list) or not all(isinstance(row, str) for row in rows):
+        raise _damaged_rows(path, "it is not a list of row hashes")
+    return rows
+
+
+def _damaged_rows(path: Path, found: str) -> DataError:
+    return DataError(
+        "record.damaged",
+        found,
+        where=str(path),
+        expected="a file that rlvr wrote and nobody changed",
+        fix="restore the file, or read again with `rlvr inspect --start-over`",
+    )
 
 
 def _readable_events(path: Path) -> list[LabelEvent]:

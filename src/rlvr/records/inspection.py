@@ -70,10 +70,18 @@ class Draw(Frozen):
 
 
 class Selection(Record):
-    """The samples drawn so far, round by round; a later round never repeats an earlier one."""
+    """The samples drawn so far, round by round; a later round never repeats an earlier one.
+
+    Attributes:
+        source: ``probe``, or the name of the run whose completions were drawn.
+        draws: The rounds.
+        rows_hash: Hash of the list in ``rows.json``, so that an edit of it is noticed; empty where an earlier
+            version wrote the selection, and then not checked.
+    """
 
     source: str = "probe"
     draws: list[Draw] = Field(default_factory=list)
+    rows_hash: str = ""
 
     @property
     def completion_ids(self) -> list[str]:
