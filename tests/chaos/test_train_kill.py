@@ -43,7 +43,7 @@ def assert_same_run(one: Path, other: Path) -> None:
     from rlvr.train.rollouts import NAME, read_rollouts
 
     assert (one / "model/model.safetensors").read_bytes() == (other / "model/model.safetensors").read_bytes()
-    assert comparable_log(one) == comparable_log(other)
+    assert comparable_log(one, *without) == comparable_log(other, *without)
     assert list(read_rollouts(one / NAME)) == list(read_rollouts(other / NAME))
 
 
@@ -77,7 +77,8 @@ def test_a_signal_writes_a_checkpoint_and_the_run_goes_on_later(demo_workspace: 
     assert list((run / "trainer").glob("checkpoint-*"))
     done = run_rlvr("train", "--name", "again", "--resume", folder=demo_workspace)
     assert done.returncode == 0, done.stderr
-    assert_same_run(run, demo_workspace / "runs" / "base-1")
+    # The trainer averages the loss since its last log, which a checkpoint between two logs does not hold.
+    assert_same_run(run, demo_workspace / "runs" / "base-1", "loss")
 
 
 def test_a_half_written_checkpoint_is_passed_over(demo_workspace: Path):
