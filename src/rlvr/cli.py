@@ -178,7 +178,7 @@ def _os_error(error: OSError) -> str:
 
 
 def _report(error: RlvrError, as_json: bool) -> int:
-    from rlvr.inspection.visible import visible
+    from rlvr.visible import visible
 
     _error_object(error.as_dict(), as_json)
     head, *rest = visible(error.message()).split("\n")
@@ -190,7 +190,7 @@ def _report(error: RlvrError, as_json: bool) -> int:
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
-    from rlvr.inspection.visible import visible
+    from rlvr.visible import visible
 
     _error_object({"code": "usage", "found": error.format_message(), "exit_code": 2}, as_json)
     shown = io.StringIO()

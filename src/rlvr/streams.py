@@ -53,7 +53,7 @@ def result_alone(wanted: bool) -> Iterator[None]:
 
 def write_result(value: Mapping[str, Any]) -> None:
     """Print one JSON object, strictly (no NaN, no infinity); what could steer a terminal is escaped."""
-    from rlvr.inspection.visible import STEERING
+    from rlvr.visible import STEERING
 
     line = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
     line = STEERING.sub(lambda found: json.dumps(found.group())[1:-1], line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlvr.commands.chain import Chain
+from rlvr.visible import visible
 from rlvr.workspace import now
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def reopen_when_suspected(chain: Chain, run: Path, ending: Ending, step: int) ->
 
 def _say(finding: Finding) -> None:
     since = f" since step {finding.since_step}" if finding.since_step is not None else ""
-    click.secho(f"{finding.level}: {finding.name}{since}: {finding.evidence}", fg="yellow", err=True)
-    click.echo(f"  do: {finding.action}", err=True)
+    click.secho(f"{finding.level}: {finding.name}{since}: {visible(finding.evidence)}", fg="yellow", err=True)
+    click.echo(f"  do: {visible(finding.action)}", err=True)
 
 
 def _say_due(run: str, step: int) -> None:

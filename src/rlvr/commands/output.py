@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,7 +42,20 @@ def emit_json(value: Mapping[str, Any]) -> None:
 
 
 def console(*, to_stderr: bool = False) -> Console:
-    """Return a rich console; progress and remarks go to standard error."""
-    from rich.console import Console
+    """Return a rich console; progress and remarks go to standard error.
 
-    return Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+    Texts of the user's data and of records are printed through it, so that none of them can steer the terminal:
+    escape sequences and characters that hide or turn text are shown by name.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    from rlvr.visible import visible
+
+    class Harmless(Console):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                plain = segment.control is None
+                yield Segment(visible(segment.text), segment.style) if plain else segment
+
+    return Harmless(stderr=to_stderr, highlight=False, soft_wrap=True)

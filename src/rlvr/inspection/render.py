@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rlvr.inspection.segments import Segment, answer_place, folded, reindent_json, segments
-from rlvr.inspection.visible import CLOSE, OPEN, label, pieces, title, visible
+from rlvr.visible import CLOSE, OPEN, label, pieces, title, visible
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -1,6 +1,6 @@
 """The same reading in a terminal, with the same keys: for SSH, and for people who stay there.
 
-Every text passes through :func:`rlvr.inspection.visible.visible` first, so that no completion can send an escape
+Every text passes through :func:`rlvr.visible.visible` first, so that no completion can send an escape
 sequence to the terminal, turn the reading order or hide a character.
 """
 
@@ -23,9 +23,9 @@ from rlvr.errors import RlvrError
 from rlvr.inspection.segments import Segment, answer_place, folded
 from rlvr.inspection.session import Reveal, Sitting
 from rlvr.inspection.view import reference
-from rlvr.inspection.visible import visible
 from rlvr.records.inspection import Attestation, Verdict
 from rlvr.records.samples import Sample
+from rlvr.visible import visible
 
 Mode = Literal["read", "reveal", "summary"]
 

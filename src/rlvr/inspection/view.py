@@ -9,8 +9,8 @@ from typing import Any
 
 from rlvr.inspection.render import render_completion, render_text
 from rlvr.inspection.session import Reveal, Sitting
-from rlvr.inspection.visible import visible
 from rlvr.records.samples import Sample
+from rlvr.visible import visible
 
 FIRST_COLUMNS = ("answer", "solution", "reference", "target", "expected", "gold", "ground_truth", "label")
 """Names of reference columns that are shown before any other."""

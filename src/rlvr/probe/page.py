@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from rlvr.records.probe import Cause, ProbeRecord, Rate
+from rlvr.visible import finalized, visible
 
 COLOURS: Mapping[str, str] = {
     "sweet spot": "good",
@@ -55,7 +56,9 @@ def render_page(record: ProbeRecord, *, title: str, model: str) -> str:
     """
     import jinja2
 
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=finalized
+    )
     environment.filters["percent"] = percent
     environment.filters["commands"] = commands
     source = files("rlvr.probe").joinpath("page.html.j2").read_text("utf-8")
@@ -79,9 +82,9 @@ def commands(text: str) -> Any:
     """Return text as HTML with what stands between backticks as code."""
     from markupsafe import Markup, escape
 
-    parts = text.split("`")
+    parts = visible(text).split("`")
     if len(parts) % 2 == 0:  # an odd backtick belongs to the text
-        return escape(text)
+        return escape(visible(text))
     shown = (
         f"<code>{escape(part)}</code>" if place % 2 else str(escape(part)) for place, part in enumerate(parts)
     )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rlvr.inspection.render import MATH_TAGS, MOST_CHIPS, mathml, render_completion, render_text
 from rlvr.inspection.segments import FOLD_FROM, answer_place, reindent_json, segments
-from rlvr.inspection.visible import STEERING, visible
+from rlvr.visible import STEERING, visible
 
 
 def words(nodes):

@@ -11,6 +11,7 @@ from rlvr.probe.page import percent, render_page
 from rlvr.probe.summary import build_record
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"
+STEERS = "\x1b\u202e\x07\u200b"
 
 
 def record(chances, **options):
@@ -50,16 +51,20 @@ def test_the_page_stands_alone(chances):
 def test_hostile_completions_are_shown_as_text():
     pairs = judged([0.5] * 40)
     samples = [
-        one.model_copy(update={"completion": [one.completion[0].model_copy(update={"content": HOSTILE})]})
+        one.model_copy(
+            update={"completion": [one.completion[0].model_copy(update={"content": HOSTILE + STEERS})]}
+        )
         for one, _ in pairs
     ]
     found = build_record(samples, [one for _, one in pairs], Facts())
-    page = render_page(found, title=HOSTILE, model=HOSTILE)
+    page = render_page(found, title=HOSTILE + STEERS, model=HOSTILE + STEERS)
     tags = Tags()
     tags.feed(page)
     assert not {"script", "img"} & set(tags.seen)
     assert not [name for name, _ in tags.attributes if name.startswith("on")]
     assert "&lt;script&gt;" in page
+    assert not set(STEERS) & set(page)
+    assert "⟦ESC⟧" in page and "⟦U+202E⟧" in page
 
 
 def test_five_completions_of_each_kind_from_different_prompts():

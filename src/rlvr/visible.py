@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 STEERING = re.compile(
     "["
@@ -64,3 +64,8 @@ def title(piece: Piece) -> str:
 def visible(text: str) -> str:
     """Return the text with every steering character written out, safe for any terminal or page."""
     return "".join(f"{OPEN}{label(piece)}{CLOSE}" if piece.steering else piece.text for piece in pieces(text))
+
+
+def finalized(value: Any) -> Any:
+    """Make one value that a page's template writes harmless (Jinja's ``finalize``); markup passes as it is."""
+    return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
