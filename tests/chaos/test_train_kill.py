@@ -32,14 +32,13 @@ def wait_for(condition, process: subprocess.Popen, seconds: float = 240) -> None
         time.sleep(0.02)
 
 
-def comparable_log(run: Path) -> list[dict]:
+def comparable_log(run: Path, *without: str) -> list[dict]:
     rows = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [
-        {name: value for name, value in row.items() if name not in ("seconds", "step_time")} for row in rows
-    ]
+    left_out = {"seconds", "step_time", *without}
+    return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
 
-def assert_same_run(one: Path, other: Path) -> None:
+def assert_same_run(one: Path, other: Path, *without: str) -> None:
     from rlvr.train.rollouts import NAME, read_rollouts
 
     assert (one / "model/model.safetensors").read_bytes() == (other / "model/model.safetensors").read_bytes()
