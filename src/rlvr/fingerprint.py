@@ -1,23 +1,31 @@
 """Fingerprints of what a record was made from, so that a change of any of them is seen and named.
 
-The reward closure is compared by syntax tree: comments and formatting do not count. It holds the function's own
-file, the local modules that this imports (directly or not), the arguments, the files in ``depends_on``, and the
-versions of the verifier libraries that the closure imports.
+The reward closure is compared by syntax tree: comments and formatting do not count, nor do docstrings unless a
+file of it reads them. It holds the function's own file, the local modules that this imports (directly or not), the
+arguments, the files in ``depends_on``, and the versions of the verifier libraries that the closure imports.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlvr.errors import ConfigError
+from rlvr.reward_sources import (
+    OWN_PACKAGE,
+    Sources,
+    find_sources,
+    is_installed,
+    module_files,
+    package_roots,
+    shown,
+    statements,
+)
 from rlvr.workspace import content_hash
 
 if TYPE_CHECKING:
@@ -34,8 +42,6 @@ VERIFIER_LIBRARIES = {
 }
 """Import name to distribution; a new version of one may judge differently."""
 
-OWN_PACKAGE = Path(__file__).parent
-
 
 def reward_fingerprint(config: Config, base: Path) -> str:
     """Return the hash of every reward's closure, its weight, role and cut.
@@ -45,7 +51,7 @@ def reward_fingerprint(config: Config, base: Path) -> str:
         base: Folder of the workspace, against which ``path.py:function`` is resolved.
 
     Raises:
-        ConfigError: ``reward.file-missing`` or ``reward.depends-on``.
+        ConfigError: ``reward.file-missing``, ``reward.depends-on``, ``reward.syntax`` or ``reward.unreadable``.
     """
     return content_hash([_component(reward, base) for reward in config.rewards])
 
@@ -64,109 +70,83 @@ def _component(reward: Reward, base: Path) -> list[object]:
 
 
 def closure(use: str, base: Path) -> dict[str, str]:
-    """Return ``{file or library: hash or version}`` of everything that ``use`` executes and that may change."""
-    start = _source_of(use, base)
-    if start is None:
-        return {}
-    found: dict[str, str] = {}
-    waiting = [(start, start.parent)]
-    while waiting:
-        path, root = waiting.pop()
-        key = _key(path, base)
-        if key in found:
-            continue
-        tree = _parse(path)
-        found[key] = content_hash(ast.dump(_without_docstrings(tree)))
-        for name in _imports(tree, path):
-            local = _local_module(name, root)
-            if local is not None:
-                waiting.append((local, root))
-            elif name.split(".")[0] in VERIFIER_LIBRARIES:
-                found[name.split(".")[0]] = _version(VERIFIER_LIBRARIES[name.split(".")[0]])
+    """Return ``{file or library: hash or version}`` of everything that ``use`` executes and that may change.
+
+    Raises:
+        ConfigError: ``reward.file-missing``, ``reward.syntax`` or ``reward.unreadable``.
+    """
+    start, roots = _start(use, base)
+    installed = [path for path in start if is_installed(path) and not path.is_relative_to(OWN_PACKAGE)]
+    if installed:
+        return _installed(use, installed)
+    sources = find_sources(start, roots, base.resolve())
+    found = {shown(path, base): _hash_of(path, tree, sources) for path, tree in sources.files.items()}
+    used = {name.partition(".")[0] for name in sources.modules}
+    found |= {name: _version(VERIFIER_LIBRARIES[name]) for name in used & VERIFIER_LIBRARIES.keys()}
     return dict(sorted(found.items()))
 
 
-def _key(path: Path, base: Path) -> str:
-    for root, prefix in ((base, ""), (OWN_PACKAGE, "rlvr/")):
-        if path.is_relative_to(root):
-            return prefix + path.relative_to(root).as_posix()
-    return str(path)
+def unresolved(use: str, base: Path) -> list[str]:
+    """Return one line for each thing that ``use`` executes but that only running it would name.
+
+    Args:
+        use: The reward, as the configuration names it.
+        base: The workspace.
+
+    Returns:
+        Lines such as ``reward.py:12 imports by name at run time: name the file under depends_on``.
+
+    Raises:
+        ConfigError: As :func:`closure`.
+    """
+    start, roots = _start(use, base)
+    if any(is_installed(path) for path in start):
+        return []
+    return find_sources(start, roots, base.resolve()).unresolved
 
 
-def _source_of(use: str, base: Path) -> Path | None:
+def _start(use: str, base: Path) -> tuple[list[Path], list[Path]]:
+    """Return the reward's own files, and the folders that its imports are looked up in."""
     target, separator, _ = use.rpartition(":")
     if not separator:  # a built-in: its own module is its source
         from rlvr.rewards import BUILTINS
 
         module = BUILTINS.get(use, "").partition(":")[0]
-        return _own_module(module) if module else None
+        return module_files(module, OWN_PACKAGE.parent)[-1:] if module else [], []
     if target.endswith(".py"):
-        path = (base / target).absolute()
+        path = (base / target).resolve()  # as it is loaded: beside the file that a link leads to
         if not path.is_file():
             raise ConfigError(
                 "reward.file-missing", f"no file {target}", where=f"rewards.use {use!r}", expected=f"{path}"
             )
-        return path
-    try:
-        spec = importlib.util.find_spec(target)
-    except (ImportError, ValueError):
-        spec = None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+        return [path], [path.parent]
+    if target.partition(".")[0] == OWN_PACKAGE.name:
+        return module_files(target, OWN_PACKAGE.parent)[-1:], []
+    roots = package_roots(target, base.resolve())
+    return [file for root in roots for file in module_files(target, root)], roots
 
 
-def _own_module(name: str) -> Path | None:
-    parts = name.split(".")
-    if parts[0] != "rlvr":
-        return None
-    path = OWN_PACKAGE.joinpath(*parts[1:])
-    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-        if candidate.is_file():
-            return candidate
-    return None
+def _installed(use: str, files: list[Path]) -> dict[str, str]:
+    """Return one hash for an installed package, which is not followed file by file."""
+    top = files[0].parent if files[0].name == "__init__.py" else None
+    parts = sorted(top.rglob("*.py")) if top else files
+    digest = hashlib.sha256()
+    for path in parts:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return {f"{use.partition('.')[0].partition(':')[0]} (installed)": digest.hexdigest()[:16]}
 
 
-def _local_module(name: str, root: Path) -> Path | None:
-    if name.startswith(("rlvr.rewards", "rlvr.sandbox")):
-        return _own_module(name)
-    if root.is_relative_to(OWN_PACKAGE) or name.split(".")[0] in sys.stdlib_module_names:
-        return None
-    path = root.joinpath(*name.split("."))
-    candidates = (path.with_suffix(".py"), path / "__init__.py")
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-def _imports(tree: ast.AST, path: Path) -> Iterable[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = _absolute(node, path)
-            if module:
-                yield module
-                yield from (f"{module}.{alias.name}" for alias in node.names)
-            else:
-                yield from (alias.name for alias in node.names)
-
-
-def _absolute(node: ast.ImportFrom, path: Path) -> str:
-    del path  # a relative import of a loose file means its siblings
-    return node.module or ""
-
-
-def _parse(path: Path) -> ast.Module:
-    try:
-        return ast.parse(path.read_bytes(), filename=str(path))
-    except SyntaxError as error:
-        raise ConfigError(
-            "reward.syntax",
-            f"not Python: {error.msg}",
-            where=f"{path}:{error.lineno}",
-            fix="mend the file; nothing was run",
-        ) from None
+def _hash_of(path: Path, tree: ast.Module | None, sources: Sources) -> str:
+    if tree is not None and not sources.keeps_text:
+        try:
+            return content_hash(ast.dump(tree if sources.keeps_docstrings else _without_docstrings(tree)))
+        except RecursionError:
+            pass  # nested too deeply to be told from its formatting: then every character counts
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
@@ -224,7 +204,17 @@ def _model_identity(name: str, base: Path) -> list[object]:
 
 
 def _counts(path: Path) -> bool:
-    return path.suffix in {".json", ".safetensors", ".bin", ".jinja", ".model", ".txt", ".gguf"}
+    return path.suffix in {
+        ".json",
+        ".safetensors",
+        ".bin",
+        ".jinja",
+        ".model",
+        ".txt",
+        ".gguf",
+        ".py",
+        ".tiktoken",
+    }
 
 
 def _stat(path: Path) -> list[object]:

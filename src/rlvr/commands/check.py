@@ -54,8 +54,17 @@ def check_workspace(chain: Chain) -> dict[str, Any]:
         "rewards": [
             {"name": one.name, "role": one.role, "weight": one.weight} for one in chain.scorer.components
         ],
+        "notes": _unresolved(chain),
         "admit": admitted,
     }
+
+
+def _unresolved(chain: Chain) -> list[str]:
+    """Return what the rewards execute but no record can notice a change of."""
+    from rlvr.fingerprint import unresolved
+
+    found = [line for reward in chain.config.rewards for line in unresolved(reward.use, chain.base)]
+    return list(dict.fromkeys(found))
 
 
 def _check_references(chain: Chain) -> None:
@@ -95,7 +104,7 @@ def _print(found: dict[str, Any], admitted: AdmitRecord) -> None:
     out.print(f"[green]✓[/] {found['prompts']} prompts, {found['held_out']} held out")
     out.print(f"[green]✓[/] rewards: {rewards}")
     out.print(f"[{colour}]{mark}[/] admit: {admitted.why}")
-    for remark in admitted.remarks:
+    for remark in [*admitted.remarks, *found["notes"]]:
         out.print(f"  [yellow]note[/] {remark}")
     if admitted.passed:
         out.print("next: [bold]rlvr audit[/]")
