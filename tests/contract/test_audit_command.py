@@ -150,3 +150,67 @@ def test_the_workspace_form_writes_the_gate(folder: Path, function: str, passed:
     )
     gate = next(one for one in json.loads(status.stdout)["gates"] if one["name"] == "audit")
     assert gate["state"] == ("passed" if passed else "failed")
+
+
+IN_WORKSPACE = """
+def reads_strings(completions, answer, **kwargs):
+    return [float(text.strip() == gold) for text, gold in zip(completions, answer)]
+
+def compares_whole(completions, answer, **kwargs):
+    return [float(text == gold) for text, gold in zip(completions, answer)]
+
+def never(completions, answer, **kwargs):
+    return [None for _ in completions]
+
+def reads_messages(completions, answer, **kwargs):
+    return [float(one[0]["content"] == gold) for one, gold in zip(completions, answer)]
+"""
+
+
+def workspace(folder: Path, function: str, *, template: bool) -> Path:
+    (folder / "rewards.py").write_text(IN_WORKSPACE)
+    (folder / "rlvr.yaml").write_text(CONFIG.format(function=function))
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").write_text(
+        '{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}'
+    )
+    (folder / "model" / "model.safetensors").write_bytes(b"\0" * 16)
+    if template:
+        (folder / "model" / "chat_template.jinja").write_text("{{ messages }}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("function", "template", "shape", "attacks"),
+    [
+        ("reads_messages", True, "; chat completions (lists of messages)", set()),
+        ("reads_messages", False, "messages); the trainer passes strings", {"completion-form"}),
+        ("reads_strings", True, "string completions; the trainer passes chat messages", {"completion-form"}),
+        ("compares_whole", True, "string completions; the trainer passes chat messages", {"completion-form"}),
+        ("compares_whole", False, "; string completions", set()),
+        ("never", True, "; chat completions (lists of messages)", {"not-attacked"}),
+    ],
+)
+def test_a_workspace_is_attacked_in_the_shape_of_the_trainer(
+    folder: Path, function: str, template: bool, shape: str, attacks: set[str]
+):
+    done = audit(workspace(folder, function, template=template), "--json")
+    found = json.loads(done.stdout)
+    assert found["rewards"][0]["convention"].endswith(shape)
+    open_ones = [one for one in found["findings"] if one["severity"] in ("high", "critical")]
+    assert {one["attack"] for one in open_ones} == attacks, found["why"]
+    assert done.returncode == (3 if attacks else 0)
+    if function == "reads_strings":
+        assert "AttributeError" in open_ones[0]["message"] and "messages" in open_ones[0]["message"]
+    if function == "never":
+        assert found["why"].startswith("1 of 1 reward(s) could not be attacked: no completion was paid")
+
+
+def test_a_failed_audit_says_how_its_finding_can_stand(folder: Path):
+    done = audit(workspace(folder, "never", template=True))
+    assert done.returncode == 3
+    printed = done.stdout[done.stdout.index("next: ") :]
+    assert "--baseline known.yaml" in printed and "gates.audit.baseline" in printed
+    entry = printed[printed.index("accepted:") :]
+    (folder / "known.yaml").write_text(entry)
+    assert audit(folder, "--baseline", "known.yaml").returncode == 0

@@ -11,7 +11,7 @@ from rlvr.audit.engine import audit_target
 from rlvr.audit.findings import read_baseline, unused_entries, with_baseline
 from rlvr.audit.rows import AuditRow
 from rlvr.audit.runner import PickledTarget
-from rlvr.audit.unpaid import NEVER_ATTACKED
+from rlvr.audit.unpaid import NEVER_ATTACKED, UNREADABLE
 from rlvr.errors import RewardError
 from rlvr.records.audit import BLOCKING, AuditRecord, Finding, NotChecked, RewardAudit, direction_of
 
@@ -109,7 +109,13 @@ def audit_rewards(
         _one(component.name, component.function, component.role, rows, budget_s, progress)
         for component in scorer.components
     ]
-    if len(audits) > 1:
+    unreadable = _unreadable(audits)
+    if unreadable:
+        entry = NotChecked(
+            what="total", why=f"{unreadable} pays nothing in training, so their sum tells nothing"
+        )
+        audits[0] = audits[0].model_copy(update={"not_checked": [*audits[0].not_checked, entry]})
+    elif len(audits) > 1:
         column = next((one.reference_column for one in audits if one.reference_column), "")
         audits.append(_one("total", Total(scorer), "composite", rows, budget_s, progress, column))
     audits = [_with_labels(audits[0], replayed), *audits[1:]]
@@ -138,6 +144,12 @@ def record_of(
     )
 
 
+def _unreadable(audits: Sequence[RewardAudit]) -> str:
+    """Return the first of several rewards that pays nothing as the trainer calls it; empty where none is so."""
+    found = (one.reward for one in audits if any(each.attack in UNREADABLE for each in one.findings))
+    return next(found, "") if len(audits) > 1 else ""
+
+
 def _unattacked(unpaid: Sequence[RewardAudit], rewards: int) -> str:
     if not unpaid:
         return ""
@@ -147,7 +159,8 @@ def _unattacked(unpaid: Sequence[RewardAudit], rewards: int) -> str:
 
 def _why(findings: Sequence[Finding], open_ones: Sequence[Finding], rewards: int) -> str:
     if open_ones:
-        shown = ", ".join(dict.fromkeys(finding.category for finding in open_ones))
+        kinds = (one.attack if one.category == "other" else one.category for one in open_ones)
+        shown = ", ".join(dict.fromkeys(kinds))
         return f"{len(open_ones)} open finding(s) of high or critical severity: {shown}"
     accepted = sum(bool(finding.accepted_because) and finding.severity in BLOCKING for finding in findings)
     known = f"; {accepted} accepted in the baseline" if accepted else ""

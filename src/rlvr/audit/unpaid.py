@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 NEVER_ATTACKED = frozenset({"not-attacked", "never-paid"})
 """Attacks whose findings say that nothing was paid, so that there was nothing to attack."""
+UNREADABLE = NEVER_ATTACKED | {"completion-form"}
+"""Attacks whose findings make a sum with this reward in it not worth attacking: it never pays there either."""
 
 
 def report_other_shape(audit: Audit, failed: Result) -> None:
@@ -78,7 +80,7 @@ def _why(audit: Audit) -> tuple[str, str]:
         failed = [result for _, result in audit.session.known() if result.kind != "scores"]
         return _no_score(failed[0] if failed else None)
     if profile.kind == "code":
-        names = ", ".join(dict.fromkeys((*SOLUTION_NAMES, "tests")))
+        names = ", ".join(SOLUTION_NAMES)
         return (
             f"no right program: the tests in {profile.column!r} cannot be read as arguments and results, and none "
             f"of the columns looked at ({names}) holds one",

@@ -34,6 +34,22 @@ def test_partial_programs_pass_some_tests_only():
     assert run(first, "add(4, 4)") is None
 
 
+CALLS = {"fn": "add", "tests": [{"args": [2, 3], "expect": 5}, {"args": [4, 4], "expect": 8}]}
+
+
+@pytest.mark.parametrize("tests", [CALLS, {"tests": "\n".join(ASSERTS)}])
+def test_tests_inside_a_mapping_are_read(tests):
+    programs = candidate_programs(AuditRow(0, "q", {}), tests, Source())
+    assert run(programs[0], "add(2, 3)") == 5
+    assert run(wrong_program(ROW, tests, Source()), "add(2, 3)") != 5
+
+
+def test_a_mapping_of_texts_without_a_function_is_a_program():
+    pairs = {"tests": [{"input": "1\n", "output": "2\n"}]}
+    assert read_task(AuditRow(0, "q", {}), pairs, Source()).is_program
+    assert not read_task(AuditRow(0, "q", {}), CALLS, Source()).is_program
+
+
 def test_programs_over_standard_input_are_recognised():
     source = Source(text="subprocess.run(command, input=given)")
     task = read_task(AuditRow(0, "q", {}), [{"input": "1\n", "output": "2\n"}], source)
