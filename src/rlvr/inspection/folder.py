@@ -257,7 +257,7 @@ def _damaged_rows(path: Path, found: str) -> DataError:
         found,
         where=str(path),
         expected="a file that rlvr wrote and nobody changed",
-        fix="restore the file, or read again with `rlvr inspect --start-over`",
+        fix="`rlvr inspect --start-over`",
     )
 
 
