@@ -179,7 +179,7 @@ def _row(rng: random.Random, names: list[str]) -> dict[str, object]:
     }
     return {
         "prompt": QUESTION.format(sentence=sentence),
-        "schema": {"schema": schema, "strict": True},
+        "schema": schema,
         "name": name,
         "age": age,
     }

@@ -18,6 +18,16 @@ from rlvr.rewards.schemas import BadSchema, compiled, weaknesses
 from rlvr.rewards.strict_json import NotJson, balanced_end, decode_at, parse
 
 
+KEYWORDS = frozenset(
+    "type enum const properties required additionalProperties patternProperties propertyNames items prefixItems "
+    "contains minItems maxItems uniqueItems minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength "
+    "maxLength pattern format allOf anyOf oneOf not if then else $ref $dynamicRef dependentRequired dependentSchemas "
+    "minProperties maxProperties unevaluatedProperties unevaluatedItems $defs definitions $schema $id title "
+    "description default examples $comment dependencies additionalItems".split()
+)
+"""Keywords of JSON Schema, drafts 7 to 2020-12; an object with none of them is not meant as a schema."""
+
+
 class Json(NamedTuple):
     """The JSON text of a completion and its value, or why there is none."""
 
@@ -78,9 +88,13 @@ class JsonSchema(Builtin):
     def check_reference(self, reference: Any) -> str | None:
         """Return why ``reference`` is no schema, or None."""
         try:
-            compiled(_schema(reference), assert_format=self.assert_format)
+            schema = _schema(reference)
+            compiled(schema, assert_format=self.assert_format)
         except (BadSchema, NotJson) as error:
             return f"no schema: {error}"
+        if isinstance(schema, Mapping) and schema and not KEYWORDS & set(schema):
+            named = ", ".join(sorted(map(str, schema))[:3])
+            return f"no keyword of JSON Schema among its keys ({named}), so it would accept everything"
         return None
 
     def warnings(self, reference: Any) -> list[str]:

@@ -156,3 +156,13 @@ def test_weak_schemas_are_named() -> None:
 def test_it_pickles() -> None:
     again = pickle.loads(pickle.dumps(JsonSchema(schema=PERSON)))
     assert again(prompts=["p"], completions=['{"age": 1}']) == [1.0]
+
+
+def test_an_object_that_is_no_schema_is_refused_when_data_is_loaded():
+    from rlvr.rewards.json_schema import JsonSchema
+
+    reward = JsonSchema()
+    wrapped = {"schema": {"type": "object"}, "strict": True}
+    assert "accept everything" in (reward.check_reference(wrapped) or "")
+    assert reward.check_reference(wrapped["schema"]) is None
+    assert reward.check_reference({}) is None
