@@ -17,13 +17,58 @@ from rlvr.rewards.reading import outside_thinking, without_end_tokens
 from rlvr.rewards.schemas import BadSchema, compiled, weaknesses
 from rlvr.rewards.strict_json import NotJson, balanced_end, decode_at, parse
 
-
 KEYWORDS = frozenset(
-    "type enum const properties required additionalProperties patternProperties propertyNames items prefixItems "
-    "contains minItems maxItems uniqueItems minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength "
-    "maxLength pattern format allOf anyOf oneOf not if then else $ref $dynamicRef dependentRequired dependentSchemas "
-    "minProperties maxProperties unevaluatedProperties unevaluatedItems $defs definitions $schema $id title "
-    "description default examples $comment dependencies additionalItems".split()
+    [
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "additionalProperties",
+        "patternProperties",
+        "propertyNames",
+        "items",
+        "prefixItems",
+        "contains",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "format",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "$ref",
+        "$dynamicRef",
+        "dependentRequired",
+        "dependentSchemas",
+        "minProperties",
+        "maxProperties",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "$defs",
+        "definitions",
+        "$schema",
+        "$id",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "$comment",
+        "dependencies",
+        "additionalItems",
+    ]
 )
 """Keywords of JSON Schema, drafts 7 to 2020-12; an object with none of them is not meant as a schema."""
 
