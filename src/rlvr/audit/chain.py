@@ -138,7 +138,7 @@ def record_of(
     return AuditRecord(
         **dict(stamp),
         passed=not open_ones,
-        why=_unattacked(unpaid, len(audits)) + _why(findings, open_ones, len(audits)),
+        why=_unattacked(unpaid, len(audits)) + _why(findings, open_ones, audits),
         rewards=list(audits),
         labels_replayed=labels_replayed,
     )
@@ -157,7 +157,7 @@ def _unattacked(unpaid: Sequence[RewardAudit], rewards: int) -> str:
     return f"{len(unpaid)} of {rewards} reward(s) could not be attacked: no completion was paid ({names}); "
 
 
-def _why(findings: Sequence[Finding], open_ones: Sequence[Finding], rewards: int) -> str:
+def _why(findings: Sequence[Finding], open_ones: Sequence[Finding], audits: Sequence[RewardAudit]) -> str:
     if open_ones:
         kinds = (one.attack if one.category == "other" else one.category for one in open_ones)
         shown = ", ".join(dict.fromkeys(kinds))
@@ -166,7 +166,9 @@ def _why(findings: Sequence[Finding], open_ones: Sequence[Finding], rewards: int
     known = f"; {accepted} accepted in the baseline" if accepted else ""
     lesser = sum(finding.severity not in BLOCKING for finding in findings)
     minor = f"; {lesser} of lower severity" if lesser else ""
-    return f"{rewards} reward(s) held against every attack{known}{minor}"
+    left = sum(len(one.not_checked) for one in audits)
+    tried, rest = (" that was tried", f"; {left} thing(s) not checked") if left else ("", "")
+    return f"{len(audits)} reward(s) held against every attack{tried}{known}{minor}{rest}"
 
 
 def _one(
