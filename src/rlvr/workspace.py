@@ -164,6 +164,19 @@ def checked_name(name: str) -> str:
     return name
 
 
+def path_from(base: Path, name: str) -> Path:
+    """Return the absolute path that a configuration names: relative to ``base``, or with ``~``.
+
+    Raises:
+        ConfigError: ``config.home`` where ``~NAME`` names no user of this machine.
+    """
+    try:
+        return (base / Path(name).expanduser()).absolute()
+    except RuntimeError:
+        found = f"no home folder for {Path(name).parts[0]!r} on this machine"
+        raise ConfigError("config.home", found, where=name, fix="write the whole path") from None
+
+
 def now() -> str:
     """Return the UTC time to the second, ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

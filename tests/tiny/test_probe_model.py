@@ -260,6 +260,10 @@ def test_rescoring_needs_completions_of_this_model(make, capsys):
             "data.prompt-too-long",
         ),
         (lambda f: (f / "prompts.jsonl").write_text(""), "data.empty"),
+        (
+            lambda f: (f / "model" / "chat_template.jinja").write_text("{{ 10 ** 400 * 1.0 }}"),
+            "data.chat-template",
+        ),
         (lambda f: edit(f, "backend: transformers", "backend: vllm"), "generate.vllm-missing"),
         (
             lambda f: edit(

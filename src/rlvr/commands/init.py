@@ -10,6 +10,7 @@ import click
 from rlvr.commands.output import console, emit_json, json_option
 from rlvr.errors import UsageError
 from rlvr.templates import TEMPLATES
+from rlvr.workspace import path_from
 
 if TYPE_CHECKING:
     from rlvr.templates.base import Template
@@ -114,7 +115,7 @@ def _model_name(model: str, folder: Path) -> str:
     """Return a path as it must stand in the workspace's configuration; anything else as it is."""
     from rlvr.templates.base import TINY
 
-    path = Path(model).expanduser()
+    path = path_from(Path(), model)
     if model == TINY or not path.exists():
         return model
     return str(path.absolute()) if not path.absolute().is_relative_to(folder.absolute()) else model

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlvr.errors import ConfigError, InfrastructureError, RlvrError
+from rlvr.workspace import path_from
 
 VISION_KEYS = frozenset({"vision_config", "vision_tower", "image_token_id", "image_token_index"})
 WEIGHTS = ("*.safetensors", "*.bin", "*.gguf")
@@ -41,7 +42,7 @@ def locate(model: str, base: Path, adapter: str | None = None) -> Location:
     Raises:
         ConfigError: ``model.missing`` or ``model.not-a-model``.
     """
-    path = (base / Path(model).expanduser()).absolute()
+    path = path_from(base, model)
     if path.is_file():
         if path.suffix != ".gguf":
             raise _not_a_model(model, f"a {path.suffix or 'plain'} file")
@@ -66,7 +67,7 @@ def _looks_local(model: str) -> bool:
 def _adapter(adapter: str | None, base: Path) -> str | None:
     if adapter is None:
         return None
-    path = (base / Path(adapter).expanduser()).absolute()
+    path = path_from(base, adapter)
     if path.is_dir():
         if not (path / "adapter_config.json").is_file():
             raise ConfigError(

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from rlvr.errors import ConfigError, InfrastructureError, did_you_mean
 from rlvr.plan.inputs import ModelFacts
 from rlvr.plan.models import named_config, named_models
+from rlvr.workspace import path_from
 
 HEADER_LIMIT = 200_000_000
 """A longer safetensors header is damage, not a header."""
@@ -48,7 +49,7 @@ def read_model(name: str, base: Path, adapter: str | None = None, *, download: b
         ConfigError: Nothing is there, or its configuration cannot be read.
         InfrastructureError: The Hub cannot be reached.
     """
-    path = (base / Path(name).expanduser()).absolute()
+    path = path_from(base, name)
     rank = _adapter_rank(adapter, base)
     if path.is_dir():
         return _folder(name, path, base, rank)
@@ -121,7 +122,7 @@ def _safetensors_header(path: Path) -> dict[str, Any]:
 def _adapter_rank(adapter: str | None, base: Path) -> int:
     if not adapter:
         return 0
-    path = (base / Path(adapter).expanduser()) / "adapter_config.json"
+    path = path_from(base, adapter) / "adapter_config.json"
     return int(_read_json(path, adapter).get("r") or 16) if path.is_file() else 16
 
 

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from rlvr.errors import ConfigError, DataError, InfrastructureError, did_you_mean
 from rlvr.records.samples import Message
-from rlvr.workspace import content_hash
+from rlvr.workspace import content_hash, path_from
 
 READERS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 """Suffixes of files that are read directly."""
@@ -83,10 +83,7 @@ def load_rows(source: str, base: Path, *, prompt_column: str = "prompt") -> list
 def _read(source: str, base: Path) -> Iterable[Mapping[str, Any]]:
     if source.startswith(GYM_SCHEME):
         return _read_reasoning_gym(source)
-    try:
-        path = (base / Path(source).expanduser()).absolute()
-    except RuntimeError as error:  # ~name of nobody here
-        raise DataError("data.missing", f"{error}", where=source, expected="a path without ~") from None
+    path = path_from(base, source)
     if path.is_file():
         return read_file(path)
     if (

@@ -119,9 +119,9 @@ def test_what_the_formats_own_readers_give_up_on(tmp_path, name, text, code):
 
 
 def test_the_home_of_nobody(tmp_path):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(ConfigError, match="no home folder for '~nobody-of-that-name'") as caught:
         load_rows("~nobody-of-that-name/x.jsonl", tmp_path)
-    assert caught.value.code == "data.missing"
+    assert caught.value.code == "config.home"
 
 
 def test_a_missing_file_names_the_nearest_one(tmp_path):
