@@ -86,6 +86,15 @@ def test_a_full_disk_under_standard_output(workspace: Path, arguments: list[str]
     assert done.stderr.count("\n") <= 2 and "No space left" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["status"], ["status", "--json"]])
+def test_a_reader_that_left_is_no_success_and_no_complaint(workspace: Path, arguments: list[str]):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = rlvr(*arguments, folder=workspace, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (4, "")
+
+
 def test_a_terminal_without_unicode(workspace: Path):
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     text, record = (rlvr("status", *more, folder=workspace, env=ascii_only) for more in ([], ["--json"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -57,5 +58,8 @@ def console(*, to_stderr: bool = False) -> Console:
             for segment in super().render(renderable, options):
                 plain = segment.control is None
                 yield Segment(visible(segment.text), segment.style) if plain else segment
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, "the reader left")  # rich would end the process by itself
 
     return Harmless(stderr=to_stderr, highlight=False, soft_wrap=True)
