@@ -21,4 +21,4 @@ def _is_the_object(text: str, columns: dict[str, object]) -> bool:
         found = json.loads(text)
     except ValueError:
         return False
-    return isinstance(found, dict) and found == {"name": columns["name"], "age": columns["age"]}
+    return isinstance(found, dict) and found == columns["answer"]

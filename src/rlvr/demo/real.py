@@ -44,9 +44,19 @@ task:
   held_out: held_out.jsonl
   signal: json_schema
 rewards:
-  - use: json_schema       # each prompt's own schema fixes the values; prose around the object is refused
+  - use: rlvr.demo.object_reward:same_object   # right or wrong: exactly the object of the column `answer`
     name: correct
-    arguments: {{reference: schema, strict: true}}
+    role: correctness
+  - use: json_schema                           # well-formed or not: the shape that every row shares
+    name: well_formed
+    role: format
+    arguments:
+      strict: true
+      schema:
+        type: object
+        properties: {{name: {{type: string, minLength: 1}}, age: {{type: integer, minimum: 0}}}}
+        required: [name, age]
+        additionalProperties: false
 sampling:
   max_completion_length: 32
   seed: {seed}
@@ -171,18 +181,7 @@ def build_checkpoint(target: Path) -> None:
 def _row(rng: random.Random, names: list[str]) -> dict[str, object]:
     name, age = rng.choice(names), rng.randint(18, 89)
     sentence = rng.choice(SENTENCES).format(name=name, age=age)
-    schema = {
-        "type": "object",
-        "properties": {"name": {"const": name}, "age": {"const": age}},
-        "required": ["name", "age"],
-        "additionalProperties": False,
-    }
-    return {
-        "prompt": QUESTION.format(sentence=sentence),
-        "schema": schema,
-        "name": name,
-        "age": age,
-    }
+    return {"prompt": QUESTION.format(sentence=sentence), "answer": {"name": name, "age": age}}
 
 
 def _distinct(found: list[dict[str, object]]) -> list[dict[str, object]]:
