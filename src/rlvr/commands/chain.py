@@ -96,8 +96,9 @@ class Chain:
     @property
     def lengths_fingerprint(self) -> str:
         """Hash of the probe's lengths, rounded up; empty before there is a probe."""
-        record = self.records().get("probe")
-        lengths = getattr(record, "lengths", None)
+        from rlvr.records.probe import ProbeRecord
+
+        lengths = getattr(self._record("probe", ProbeRecord), "lengths", None)
         if lengths is None:
             return ""
         plain = lengths if isinstance(lengths, Mapping) else lengths.model_dump()
