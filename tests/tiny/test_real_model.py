@@ -22,7 +22,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except InfrastructureError as error:
         pytest.skip(f"the model cannot be fetched: {error.found}")
     config = folder / "rlvr.yaml"
-    text = config.read_text().replace("prompts: 48, rollouts: 8, rollout_prompts: 48", SMALL)
+    text = config.read_text().replace("prompts: 40, rollouts: 8, rollout_prompts: 20", SMALL)
     config.write_text(text)
     return folder
 

@@ -61,7 +61,7 @@ sampling:
   max_completion_length: 32
   seed: {seed}
 gates:
-  probe: {{prompts: 48, rollouts: 8, rollout_prompts: 48}}
+  probe: {{prompts: 40, rollouts: 8, rollout_prompts: 20}}
 method: {{kind: lora, rank: 16, alpha: 32}}
 recipe:
   overrides:
