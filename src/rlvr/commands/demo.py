@@ -26,8 +26,8 @@ EXPLANATION = {
         "ten are right. GRPO then brings out the half-hidden skill; it does not teach a new one."
     ),
     "real": (
-        "SmolLM2-135M-Instruct is asked for one strict JSON object, with one example, and gives it sometimes. GRPO on a "
-        "LoRA adapter makes that a habit."
+        "SmolLM2-135M-Instruct is asked for one strict JSON object, with one example, and gives it sometimes. "
+        "GRPO on a LoRA adapter makes that a habit."
     ),
 }
 
